@@ -146,6 +146,68 @@ def test_times_without_the_costs_of_a_library_say_so(tmp_path: Path) -> None:
     assert (alone.simulator, alone.warnings) == ("bulk_synchronous", [])
 
 
+TORUS = "torus:dims=4x4,rate=100Gb/s,latency=1us"
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm"),
+    [
+        ("all_reduce", "auto"),
+        ("all_reduce", "halving_doubling"),
+        ("all_gather", "auto"),
+        ("all_gather", "ring"),
+        ("all_to_all", "auto"),
+        ("all_to_all", "direct"),
+    ],
+)
+@pytest.mark.parametrize("members", [(0, 1, 2, 3), (0, 5, 10, 15), (0, 2, 8, 10)])
+def test_a_group_carries_out_the_plan_of_its_ranks(
+    members: tuple[int, ...], collective: str, algorithm: str
+) -> None:
+    size = 1 << 20
+    asked = {collective: algorithm}
+    row = opticoll.replay(program(collective, 16, size, {1: members}), TORUS, collectives=asked)
+    (chosen,) = row.collectives
+    plan = opticoll.plan(collective, Fabric(TORUS).part(members), chosen.chosen, size=size)
+    assert algorithm in ("auto", chosen.chosen)
+    assert not plan.verify()
+    simulated = plan.simulate(size)
+    assert row.time_ps == simulated.time_ps
+    assert row.bytes == sum(rank["sent_bytes"] for rank in simulated.ranks.rows())
+    # On links, a step has one slot.
+    names = ("slot", "source", "destination", "action")
+    columns = plan.columns()
+    messages = set(zip(*(columns[name].tolist() for name in names), strict=True))
+    assert row.messages == len(messages)
+
+
+def test_groups_share_a_plan_if_they_are_alike() -> None:
+    def chosen(*groups: Sequence[int]) -> list[str]:
+        trace = program("all_reduce", 16, 1 << 20, dict(enumerate(groups, start=1)))
+        return [one.chosen for one in opticoll.replay(trace, TORUS).collectives]
+
+    def alone(members: Sequence[int]) -> str:
+        (name,) = chosen(members)
+        return name
+
+    row, other_row, square = (0, 1, 2, 3), (4, 5, 6, 7), (0, 2, 8, 10)
+    assert chosen(row, other_row) == [alone(row)]
+    # Two steps lead from one corner of the square to the next over a rank that is no member.
+    assert alone(square) != alone(row)
+    assert chosen(row, square) == [alone(row), alone(square)]
+
+
+def test_a_row_names_the_algorithm_that_its_groups_ran() -> None:
+    # Tensor groups are rows of the torus, data groups its columns; each plans for itself.
+    options = {"batch": 4, "device": "a100", "tensor_parallel": 4}
+    row = opticoll.train("bert_large", TORUS, **options, collectives={"all_reduce": "ring"})
+    assert row.groups is not None
+    assert {one.algorithm for one in row.groups.collectives} == {"ring"}
+    row = opticoll.train("bert_large", TORUS, **options)
+    assert row.groups is not None
+    assert all(one.algorithm for one in row.groups.collectives)
+
+
 def test_a_plan_file_is_no_trace(run: Run, tmp_path: Path) -> None:
     opticoll.write_plan(opticoll.plan("all_gather", RING), tmp_path / "one.plan")
     finished = run("replay", tmp_path / "one.plan", "--fabric", RING)

@@ -212,7 +212,8 @@ def train(
     collectives
         Algorithm of each named collective of the groups (default: `auto`).
     contention
-        `simulated`: groups compete for the network. `none`: each group is timed alone.
+        `simulated`: all groups compete for the network. `united`: the groups of one kind share
+        the fabric. `none`: each group is timed alone.
     reconfigure
         Traffic for which circuits of a `circuit_switch` are planned: each exchange among experts
         (`layer`), all exchanges of an `iteration` together, or none (`never`).

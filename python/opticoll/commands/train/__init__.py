@@ -264,9 +264,9 @@ class Train:
         name="--collective",
         group=GROUPS,
     )
-    contention: Literal["simulated", "none"] | None = option(
-        "Contention of groups for links: simulated, or none (each group is timed alone) "
-        "(default: simulated if the simulator can time single messages)",
+    contention: Literal["simulated", "united", "none"] | None = option(
+        "Groups that share the fabric: all (simulated), those of one kind (united) or none "
+        "(default: simulated if the simulator can time single messages, else united)",
         group=GROUPS,
     )
     reconfigure: Literal["layer", "iteration", "never"] | None = option(

@@ -1,4 +1,8 @@
-"""Costs of the collectives of groups, with each group alone on its part of the fabric.
+"""Costs of the collectives of groups: with all groups of a kind at once, or with one group alone.
+
+A collective is planned on the part of the fabric that the group of rank 0 occupies. The core unites
+the plans of all groups of the kind to one plan on the whole fabric, and verifies it. The united
+plan has the time of groups that share fibres, wavelengths and ports.
 
 Experts may receive different numbers of tokens. Their all_to_alls then have a demand. On a circuit
 switch, `reconfigure` selects the demand for which the switch's configurations are planned:
@@ -29,11 +33,20 @@ from opticoll.names import algorithm_spelling
 from opticoll.outputs.layout import PICOSECONDS
 
 if TYPE_CHECKING:
-    from opticoll._core import GroupCollectiveRecord
+    from opticoll._core import CollectiveCost, GroupCollectiveRecord
     from opticoll.inputs.settings import Settings
 
 STATIC_ALGORITHM = "switch_configurations:configurations=one"
 """Planner that uses a single configuration for all steps of a plan."""
+
+NO_COST = {"time_ps": 0, "reconfiguration_ps": 0}
+"""Cost of an exchange without bytes."""
+
+MAX_UNITED = 4
+"""Number of plans of one group that are united, if the fastest one is slower beside other groups.
+
+An assumption: more plans take more time, and `per_rail` also tries a few plans of a rail.
+"""
 
 
 class GroupPrices:
@@ -46,8 +59,13 @@ class GroupPrices:
         algorithms: Mapping[str, str],
         settings: Settings,
         reconfigure: str | None,
+        *,
+        united: bool,
     ) -> None:
-        self._fabric, self._training = fabric, training
+        # United plans have one sender and one receiver for each message, so switches only forward.
+        works = united and any(work != "none" for work in fabric.switch_work)
+        self._fabric = Fabric(fabric.spec, in_network="none") if works else fabric
+        self._training, self._united = training, united
         self._algorithms, self._settings = algorithms, settings
         self._reconfigure = reconfigure
         self._for_all: Plan | None = None
@@ -67,7 +85,7 @@ class GroupPrices:
             demand = travelling(demand_of(self._training, record))
             size = max(map(sum, demand))
             if size == 0:
-                self._add(record, None, (0, 0), [])
+                self._add(record, None, NO_COST, 0, [])
                 return
             plan = self._demanded(demand, part)
             assert plan.collective.demand is not None
@@ -81,25 +99,67 @@ class GroupPrices:
         together = record["count"] * (ranks_of_stage // ranks)
         self.spent.append(spent_by(part, cost, together))
         self.simulator, self.policy = cost["simulator"], cost["policy"]
+        alone_ps = cost["time_ps"]
+        if self._united:
+            plan, cost, more = self._beside_others(record, part, plan, size, cost)
+            wrong += more
         algorithm = plan.algorithm if record["collective"] else None
-        self._add(record, algorithm, (cost["time_ps"], cost["reconfiguration_ps"]), wrong)
+        self._add(record, algorithm, cost, alone_ps, wrong)
+
+    def _beside_others(
+        self,
+        record: GroupCollectiveRecord,
+        part: Fabric,
+        plan: Plan,
+        size: int,
+        alone: CollectiveCost,
+    ) -> tuple[Plan, CollectiveCost, list[str]]:
+        """Returns the plan that is fastest if all groups of the kind run it, and its cost.
+
+        The third value lists the violations of the united plan.
+        """
+        groups = groups_of(self._training, record)
+        if len(groups) == 1:
+            return plan, alone, []
+        best = self._shared(plan, groups, size)
+        simulated = [name for name, _, _, left_out in plan.candidates[1:] if not left_out]
+        for name in simulated[: MAX_UNITED - 1]:
+            if best[1]["time_ps"] <= alone["time_ps"]:
+                break
+            kind = record["collective"] or "broadcast"
+            other = opticoll.plan(kind, part, name, size=size, **self._settings_on(part))
+            tried = self._shared(other, groups, size)
+            if not other.verify() and not tried[2] and tried[1]["time_ps"] < best[1]["time_ps"]:
+                best = tried
+        return best
+
+    def _shared(
+        self, plan: Plan, groups: list[list[int]], size: int
+    ) -> tuple[Plan, CollectiveCost, list[str]]:
+        """Unites the plans of all groups; returns the plan of a group, the cost, and violations."""
+        united, whole, wrong = _core.unite(plan, self._fabric, groups, size, **self._settings)
+        cost = _core.collective_cost(united, whole, **self._settings)
+        return plan, cost, [violation.sentence for violation in wrong]
 
     def _add(
         self,
         record: GroupCollectiveRecord,
         algorithm: str | None,
-        times_ps: tuple[int, int],
+        cost: CollectiveCost | Mapping[str, int],
+        alone_ps: int,
         wrong: list[str],
     ) -> None:
-        """Adds the row of a collective.
-
-        `times_ps` are its total time and its reconfiguration time.
-        """
+        """Adds the row of a collective."""
         self.violations += [sentence for sentence in wrong if sentence not in self.violations]
-        self.times_ps.append(times_ps[0])
-        time_s, reconfiguration_s = (time / PICOSECONDS for time in times_ps)
+        self.times_ps.append(cost["time_ps"])
         row = collective_row(
-            self._training, record, algorithm, time_s, reconfiguration_s, verified=not wrong
+            self._training,
+            record,
+            algorithm,
+            time_s=cost["time_ps"] / PICOSECONDS,
+            alone_s=alone_ps / PICOSECONDS,
+            reconfiguration_s=cost["reconfiguration_ps"] / PICOSECONDS,
+            verified=not wrong,
         )
         self.rows.append(row)
 
@@ -208,7 +268,12 @@ def members_of(training: GroupedTraining, record: GroupCollectiveRecord) -> list
 
     The group of a message consists of the two ranks of neighbouring stages or of a context group.
     """
-    tensor, _, expert, data = training.groups
+    return groups_of(training, record)[0]
+
+
+def groups_of(training: GroupedTraining, record: GroupCollectiveRecord) -> list[list[int]]:
+    """Returns the ranks of all groups of a kind, in all stages of the pipeline."""
+    tensor, pipeline, expert, data = training.groups
     steps = {
         "tensor": 1,
         "context": tensor,
@@ -217,5 +282,10 @@ def members_of(training: GroupedTraining, record: GroupCollectiveRecord) -> list
         "data": tensor,
         "expert_data": tensor * expert,
     }
-    step = steps[record["group"]]
-    return [step * number for number in range(record["ranks"])]
+    step, size = steps[record["group"]], record["ranks"]
+    ranks = range(tensor * pipeline * data)
+    if record["group"] == "pipeline":
+        firsts = list(ranks[:-step])
+    else:
+        firsts = [rank for rank in ranks if rank // step % size == 0]
+    return [[first + step * number for number in range(size)] for first in firsts]

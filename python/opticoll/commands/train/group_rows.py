@@ -64,7 +64,12 @@ class GroupCollectiveRow(Row):
         absent="the row is a message, or there is no algorithm for this size",
     )
     time_s: Seconds | None = means(
-        "Time of one such collective, as if its group were alone on the fabric",
+        "Time of one such collective: of all groups of its kind at the same time with contention "
+        "`united`, of its group alone with `none`",
+        absent="all groups are simulated together",
+    )
+    alone_s: Seconds | None = means(
+        "Time of the plan that is fastest if its group is alone on the fabric",
         absent="all groups are simulated together",
     )
     reconfiguration_s: Seconds | None = means(
@@ -114,9 +119,13 @@ class GroupsRow(Row, core="groups"):
         "Number format in which a device sums up gradients"
     )
     dispatch: Literal["bf16", "fp8"] = means("Number format of tokens on their way to experts")
-    contention: Literal["simulated", "none"] = means("Whether groups compete for links")
+    contention: Literal["simulated", "united", "none"] = means(
+        "Which groups share the fabric: all groups (simulated), the groups of one kind (united), "
+        "or none"
+    )
     alone: str | None = means(
-        "Reason why each group is timed as if alone", absent="all groups are simulated together"
+        "Reason why not all groups are simulated together",
+        absent="all groups are simulated together",
     )
     transport: str = means("Transport of the groups' collectives and messages over the fabric")
     expert_skew: str | None = means("Skew of tokens among experts", absent="all experts are alike")
@@ -157,7 +166,9 @@ def collective_row(
     training: GroupedTraining,
     record: "GroupCollectiveRecord",
     algorithm: str | None,
+    *,
     time_s: float | None = None,
+    alone_s: float | None = None,
     reconfiguration_s: float | None = None,
     verified: bool = True,
 ) -> GroupCollectiveRow:
@@ -168,6 +179,7 @@ def collective_row(
         size_bytes=record["size_bytes"] if record["layer"] is None else mean_size(training, record),
         algorithm=algorithm,
         time_s=time_s,
+        alone_s=alone_s,
         reconfiguration_s=reconfiguration_s,
         verified=verified,
     )

@@ -1,14 +1,14 @@
 """Iteration of training in which groups of ranks divide the model.
 
-If the simulator can time single messages, groups compete for the network. Otherwise each collective
-is planned and timed as if its group were alone on its part of the fabric.
+If the simulator can time single messages, groups compete for the network. Otherwise the plans of
+all groups of one kind are united, or each collective is timed as if its group were alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from opticoll import _core
 from opticoll._core import Fabric, GroupedTraining, Outcome, carries_messages
@@ -26,6 +26,7 @@ from opticoll.errors import TrainingError, UsageError
 from opticoll.inputs import user_function
 from opticoll.inputs.expert_skew import capacity_millionths, read_skew
 from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
+from opticoll.outputs.plan_row import library_of
 
 if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
@@ -211,12 +212,14 @@ def _options(fits: Mapping[str, Any]) -> str:
 class Method:
     """Method of planning and timing the groups' collectives.
 
-    `algorithms` are algorithms by collective. `alone` is the reason why each group is timed alone,
-    or None. `reconfigure` selects the demand for which circuits among experts are planned: `layer`,
-    `iteration` or `never`.
+    `algorithms` are algorithms by collective. `contention` tells which groups share the fabric:
+    all (`simulated`), those of one kind (`united`), or `none`. `alone` is the reason why not all
+    groups are simulated together, or None. `reconfigure` selects the demand for which circuits
+    among experts are planned: `layer`, `iteration` or `never`.
     """
 
     algorithms: Mapping[str, str]
+    contention: Literal["simulated", "united", "none"]
     alone: str | None
     reconfigure: str | None
 
@@ -224,7 +227,7 @@ class Method:
 def method_of(parameters: Train, fabric: Fabric, alone: str | None) -> Method:
     """Returns the method of planning and timing the groups' collectives on a fabric.
 
-    `alone` is the reason why each group is timed alone, or None.
+    `alone` is the reason why not all groups are simulated together, or None.
     """
     switch = fabric.family == "circuit_switch"
     if parameters.reconfigure is not None and not switch:
@@ -233,7 +236,11 @@ def method_of(parameters: Train, fabric: Fabric, alone: str | None) -> Method:
         )
     exchanges = (parameters.expert_parallel or 1) > 1
     reconfigure = parameters.reconfigure or "layer" if switch and exchanges else None
-    return Method(_algorithms(parameters), alone, reconfigure)
+    contention = "simulated" if alone is None else parameters.contention or "united"
+    if contention == "united" and library_of(fabric) is not None:
+        alone = f"{alone}; the costs of a library are known for one group alone"
+        contention = "none"
+    return Method(_algorithms(parameters), contention, alone, reconfigure)
 
 
 def carry_out(
@@ -244,16 +251,16 @@ def carry_out(
     settings: Settings,
     watch: Watch,
 ) -> Grouped:
-    """Simulates an iteration on a fabric, with all groups together or with each group alone."""
-    algorithms, alone = dict(method.algorithms), method.alone
+    """Simulates an iteration on a fabric, with the contention of the method."""
+    algorithms = dict(method.algorithms)
     records = training.made_of()
-    if alone is None:
+    if method.contention == "simulated":
         watch.update("iteration of all groups", 0, 1)
         iteration = training.over(fabric.spec, algorithms, **settings)
-        chosen = {
-            (choice["collective"], choice["ranks"], choice["size_bytes"]): choice["chosen"]
-            for choice in iteration.chosen.rows()
-        }
+        chosen: dict[tuple[str, str, int | None], list[str]] = {}
+        for choice in iteration.chosen.rows():
+            key = (choice["group"], choice["collective"], choice["size_bytes"])
+            chosen.setdefault(key, []).append(choice["chosen"])
         rows = [
             collective_row(training, record, _chosen(training, record, chosen))
             for record in records
@@ -261,7 +268,8 @@ def carry_out(
         row = _row(parameters, training, fabric, iteration, rows, method)
         policy = settings.get("policy", fabric.policy)
         return Grouped(iteration, row, iteration.simulator, policy, [], None)
-    prices = GroupPrices(fabric, training, algorithms, settings, method.reconfigure)
+    united = method.contention == "united"
+    prices = GroupPrices(fabric, training, algorithms, settings, method.reconfigure, united=united)
     for number, record in enumerate(records):
         watch.update(
             f"{record['collective'] or 'message'} of {record['group']}", number, len(records)
@@ -294,11 +302,11 @@ def _algorithms(parameters: Train) -> dict[str, str]:
 
 
 def why_alone(parameters: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> str | None:
-    """Returns the reason why groups are timed alone; None if they compete for the network.
+    """Returns the reason why not all groups are simulated together; None if they are.
 
     A reason on one fabric applies to all fabrics of a comparison.
     """
-    if parameters.contention == "none":
+    if parameters.contention in ("none", "united"):
         return "as asked for"
     without = [
         fabric.family for fabric, settings in fabrics if not carries_messages(fabric, **settings)
@@ -307,7 +315,9 @@ def why_alone(parameters: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> 
         return None
     reason = f"no simulator sends single messages over {', '.join(dict.fromkeys(without))}"
     if parameters.contention == "simulated":
-        raise UsageError(f"contention: {reason}; leave it out, and groups are timed one by one")
+        raise UsageError(
+            f"contention: {reason}; leave it out, and groups of one kind are timed together"
+        )
     if len(without) < len(fabrics):
         reason += ", and all fabrics of a comparison are judged alike"
     return reason
@@ -337,9 +347,8 @@ def _row(
         expert=expert,
         data=data,
         sharded=parameters.sharded or 0,
-        contention="simulated" if method.alone is None else "none",
         transport=describe_transport(fabric)
-        if method.alone is None
+        if method.contention == "simulated"
         else "each collective by its plan",
         dropped=dropped / assigned if assigned else None,
         replicate_experts=parameters.replicate_experts or 0,
@@ -364,12 +373,12 @@ def _row(
 def _chosen(
     training: GroupedTraining,
     record: GroupCollectiveRecord,
-    chosen: Mapping[tuple[str, int, int | None], str],
+    chosen: Mapping[tuple[str, str, int | None], list[str]],
 ) -> str | None:
-    """Returns the algorithm that was chosen for a collective.
+    """Returns the algorithms that the groups of one kind ran for a collective.
 
     The choice for the exact size comes first, then the choice for the next power of two, in bytes,
-    and then the choice for all sizes.
+    and then the choice for all sizes. Groups of different shapes may run different algorithms.
     """
     if record["collective"] is None:
         return None
@@ -377,6 +386,7 @@ def _chosen(
     if record["layer"] is not None:
         size = mean_size(training, record)
     rounded = 1 << max(size - 1, 0).bit_length()
-    kind = (record["collective"], record["ranks"])
+    kind = (record["group"], record["collective"])
     candidates = (chosen.get((*kind, bytes_)) for bytes_ in (size, rounded, None))
-    return next((name for name in candidates if name is not None), None)
+    names = next((names for names in candidates if names is not None), [])
+    return ", ".join(names) or None

@@ -169,7 +169,9 @@ def _group_facts(groups: GroupsRow) -> list[list[str]]:
     if groups.reconfigure is not None:
         experts.append(["settings", RECONFIGURE[groups.reconfigure]])
     contention = "simulated"
-    if groups.alone is not None:
+    if groups.contention == "united":
+        contention = f"united, the groups of a kind share the fabric: {groups.alone}"
+    elif groups.contention == "none":
         contention = f"none, each group is timed as if alone: {groups.alone}"
     return [
         ["groups", text],
@@ -283,8 +285,10 @@ def _group_collectives(groups: GroupsRow) -> str:
     sent: dict[tuple[str, ...], int] = {}
     names = size_names(member.size_bytes for member in groups.collectives)
     timed = any(member.time_s is not None for member in groups.collectives)
+    shared = any(member.time_s != member.alone_s for member in groups.collectives)
     for collective in groups.collectives:
-        times = (duration(collective.time_s or 0.0), duration(collective.reconfiguration_s or 0.0))
+        seconds = [collective.time_s, *([collective.alone_s] if shared else [])]
+        times = [duration(time or 0.0) for time in (*seconds, collective.reconfiguration_s)]
         group, size = collective.group.replace("_", " "), names[collective.size_bytes]
         kind = (
             group,
@@ -302,8 +306,9 @@ def _group_collectives(groups: GroupsRow) -> str:
         for kind in ordered[:MAX_SIZES]
     ]
     heading = ["group", "collective", "ranks", "size", "times", "algorithm"]
-    heading += ["each", "reconfiguration"] if timed else []
-    lines_text = align(lines, heading, right=(2, 3, 4, 6, 7) if timed else (2, 3, 4))
+    if timed:
+        heading += ["each", *(["alone"] if shared else []), "reconfiguration"]
+    lines_text = align(lines, heading, right=(2, 3, 4, *range(6, len(heading))))
     return "\n".join([lines_text, *and_more(len(ordered), MAX_SIZES)])
 
 
