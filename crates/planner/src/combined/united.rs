@@ -13,9 +13,10 @@
 //!    the verifier accepts is compared with the second way, and the faster plan is taken.
 //!
 //! **Chunks.** Chunks of different groups are different chunks. With C chunks in a group's plan,
-//! chunk c of group i has number i C + c in an all_reduce of all ranks whose vector has the bytes of
-//! all groups, so every chunk keeps its bytes. If the blocks of an all_to_all differ, the united
-//! plan is an all_to_all of all ranks whose demand between different groups is zero.
+//! chunk c of group i has number i C + c in an all_reduce of all ranks. The vector of this
+//! all_reduce has the bytes of all groups, so every chunk keeps its bytes. If the blocks of an
+//! all_to_all differ, the united plan is an all_to_all of all ranks whose demand between different
+//! groups is zero.
 
 use crate::PlannerError;
 use opticoll_algorithms::AlgorithmError;
@@ -65,7 +66,7 @@ pub fn unite(
         size: union.size,
         plan,
     };
-    let side_by_side = finish(union.in_batches(1));
+    let side_by_side = finish(union.batched(1));
     if side_by_side.violations.is_empty() {
         return Ok(side_by_side);
     }
@@ -75,7 +76,7 @@ pub fn unite(
     let mut batches = 1;
     let in_turns = loop {
         batches *= 2;
-        let tried = finish(union.in_batches(batches.min(groups.len())));
+        let tried = finish(union.batched(batches.min(groups.len())));
         if tried.violations.is_empty() || batches >= groups.len() {
             break tried;
         }
@@ -223,7 +224,7 @@ impl<'a> Union<'a> {
 
     /// Returns the plan in which `batches` batches of groups follow each other, and each group
     /// keeps the light, routes and slots of its plan.
-    fn in_batches(&self, batches: usize) -> Plan {
+    fn batched(&self, batches: usize) -> Plan {
         let (own, slots) = (self.plan, self.plan.slots());
         let mut united = Plan {
             fabric: self.fabric.clone(),
