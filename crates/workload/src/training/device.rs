@@ -8,12 +8,15 @@
 //! | operator | time |
 //! |---|---|
 //! | product of m x k by k x n | operations / (P `products`) (1 + `depth` / k) |
-//! | if n is no multiple of 8 (8-bit inputs: 16) | the same / `odd_output`: rows of the output are not aligned |
+//! | if n is no multiple of 8 | the same / `odd_output`: rows of the output are not aligned |
 //! | if k or m is no multiple of 8 | the same / `odd_input` |
-//! | product of 8-bit inputs | operations / (P8 `fp8_products`) (1 + `fp8_depth` / k), P8 the peak of these products |
+//! | product of 8-bit inputs | operations / (P8 `fp8_products`) (1 + `fp8_depth` / k) |
 //! | convolution from a to b channels | operations / (P `products`) (1 + `channels` / a) (1 + `channels` / b) |
-//! | attention, heads of width d (mean of keys and values) | operations / (P `attention`) (1 + `head` / d) |
+//! | attention, heads of width d | operations / (P `attention`) (1 + `head` / d) |
 //! | attention to s keys, backward | the same (1 + `keys` / s) |
+//!
+//! P8 is the peak rate of products of 8-bit floats, whose rows are aligned at multiples of 16. The
+//! width of a head is the mean of the widths of its keys and values.
 //!
 //! If the host takes longer to launch the kernels of a block (`host` for each) than the device
 //! takes to execute them, the block takes the time of the host. With CUDA graphs, `host` is 0.

@@ -344,8 +344,8 @@ impl Groups {
     }
 }
 
-/// Checks that each of `number` chunks of the blocks has a layer. The first chunk has the embedding,
-/// and the last chunk the output.
+/// Checks that each of `number` chunks of the blocks has a layer. The first chunk has the
+/// embedding, and the last chunk the output.
 fn covers(option: &'static str, number: u32, blocks: u64) -> Result<(), TrainingError> {
     if number == 1 || (1..=blocks + 2).contains(&u64::from(number)) {
         return Ok(());

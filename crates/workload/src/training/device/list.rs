@@ -24,9 +24,9 @@ pub struct DeviceRecord {
 
 /// Fit by `opticoll calibrate` to products, blocks, output layers and image networks, each measured
 /// on an H100 with PyTorch 2.11. The constants of 8-bit products are fitted to ten products that
-/// DeepSeek measured on an H800 (first README of DeepGEMM, February 2025: six products of 4,096 rows
-/// and the four grouped products of the contiguous layout). Nine rows are within 4.2 %, and the
-/// product with 2,112 columns, which do not fill the tiles of its kernel, is 13 % too fast.
+/// DeepSeek measured on an H800 (first README of DeepGEMM, February 2025): six products of 4,096
+/// rows, and the four grouped products of the contiguous layout. Nine rows are within 4.2 %, and
+/// the product with 2,112 columns, which do not fill the tiles of its kernel, is 16 % too fast.
 const H100: Fitted = Fitted {
     products: 0.728,
     depth: 164.0,
@@ -66,8 +66,8 @@ pub const DEVICES: &[DeviceRecord] = &[
     DeviceRecord {
         name: "ascend_910",
         summary: "256 TFLOP/s in 16-bit floats, as in the prototype of the ODDL paper",
-        citation: "Huawei, launch of the Ascend 910, August 2019 (rate); Linley Newsletter, October \
-            2019 (memory); the bandwidth is not confirmed",
+        citation: "Huawei, launch of the Ascend 910, August 2019 (rate); Linley Newsletter, \
+            October 2019 (memory); the bandwidth is not confirmed",
         peak: 256 * TERA,
         narrow_peak: 0,
         bandwidth: 1200 * GIGA,

@@ -45,7 +45,8 @@ pub struct GroupedTraining {
 
 impl GroupedTraining {
     /// Returns the bytes of a token on the way to experts or, if `back`, from experts. In 8 bits, a
-    /// token has a 32-bit scale for every 128 values (DeepSeek-V3, arXiv:2412.19437, section 3.3.2).
+    /// token has a 32-bit scale for every 128 values (DeepSeek-V3, arXiv:2412.19437, section
+    /// 3.3.2).
     pub fn exchanged(&self, back: bool) -> u64 {
         let values = self.token / VALUE;
         match self.practice.narrow_dispatch && !back {
