@@ -110,9 +110,9 @@ def megatron() -> Iterator[Run]:
         )
 
 
-# Llama Team, arXiv:2407.21783, Table 4: GPUs, replicas, samples of a replica, TFLOP/s of a GPU. Its
-# rows with 16,384 GPUs are left out: a fabric of servers has at most 16,384 ranks and switches.
-LLAMA = ((8192, 64, 32, 430),)
+# Llama Team, arXiv:2407.21783, Table 4: GPUs, replicas, samples of a replica, TFLOP/s of a GPU. The
+# row with context parallelism is left out.
+LLAMA = ((8192, 64, 32, 430), (16_384, 128, 16, 400))
 
 
 def llama() -> Iterator[Run]:

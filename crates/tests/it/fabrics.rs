@@ -318,7 +318,7 @@ custom:ranks=2,links=0-1,names=a | 1 names for 2
 custom:ranks=2,links=0-1,names=a+a | `a` is given twice
 custom:ranks=2,links=0-1,names=a+%G1 | is not a name
 custom:ranks=2,links=0-1,ties=last | `spread` or `first`
-custom:ranks=20000,links=0-1 | from 1 to 16384
+custom:ranks=40000,links=0-1 | from 1 to 32768
 # Rings of wavelengths.
 wdm_ring:ranks=0,wavelengths=2 | from 1 to
 wdm_ring:ranks=4,wavelengths=0 | from 1 to

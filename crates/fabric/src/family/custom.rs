@@ -35,8 +35,8 @@ use opticoll_base::names::{is_printable, terminal_text};
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 use opticoll_base::units::Length;
 
-/// Maximum number of vertices. The routes to 2^14 destinations take 1 GiB.
-const MAX_VERTICES: u32 = 1 << 14;
+/// Maximum number of vertices. The routes to 2^15 destinations take 4 GiB.
+const MAX_VERTICES: u32 = 1 << 15;
 
 /// Directions in which a cable carries data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
