@@ -543,8 +543,8 @@ impl Network for Part {
         self.whole_network().length(self.links[link as usize])
     }
 
-    /// Returns the number of members in a group of the whole fabric, if it is the same in all groups
-    /// that have members.
+    /// Returns the number of members in a group of the whole fabric, if it is the same in all
+    /// groups that have members.
     fn group_size(&self) -> Option<u32> {
         let whole = self.whole_network().group_size()?;
         let members = &self.vertices[..self.ranks as usize];
