@@ -168,7 +168,7 @@ def test_a_group_carries_out_the_plan_of_its_ranks(
     asked = {collective: algorithm}
     row = opticoll.replay(program(collective, 16, size, {1: members}), TORUS, collectives=asked)
     (chosen,) = row.collectives
-    plan = opticoll.plan(collective, Fabric(TORUS).part(members), chosen.chosen, size=size)
+    plan = opticoll.plan(collective, Fabric(TORUS).part(list(members)), chosen.chosen, size=size)
     assert algorithm in ("auto", chosen.chosen)
     assert not plan.verify()
     simulated = plan.simulate(size)
@@ -199,7 +199,7 @@ def test_groups_share_a_plan_if_they_are_alike() -> None:
 
 def test_a_row_names_the_algorithm_that_its_groups_ran() -> None:
     # Tensor groups are rows of the torus, data groups its columns; each plans for itself.
-    options = {"batch": 4, "device": "a100", "tensor_parallel": 4}
+    options: dict[str, Any] = {"batch": 4, "device": "a100", "tensor_parallel": 4}
     row = opticoll.train("bert_large", TORUS, **options, collectives={"all_reduce": "ring"})
     assert row.groups is not None
     assert {one.algorithm for one in row.groups.collectives} == {"ring"}

@@ -360,7 +360,7 @@ def _values(name: str, text: str | None, least: int, tried: Sequence[int]) -> Se
 
 def _states(training: GroupedTraining) -> int:
     """Returns the bytes of a rank for weights, gradients and optimizer."""
-    weights, gradients, optimizer, _ = training.memory_of_device()
+    weights, gradients, optimizer, *_ = training.memory_of_device()
     return weights + gradients + optimizer
 
 

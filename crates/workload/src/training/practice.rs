@@ -65,8 +65,8 @@ pub struct Practice {
 
 impl Practice {
     /// No recomputation, no sequence parallelism, FlashAttention, one chunk per stage, a loss in 32
-    /// bits, gradients of 16 bits, a ring among context-parallel ranks, and one copy of each expert.
-    /// As by default in Megatron-LM, exchanges of tensor- and expert-parallel ranks are not
+    /// bits, gradients of 16 bits, a ring among context-parallel ranks, and one copy of each
+    /// expert. As by default in Megatron-LM, exchanges of tensor- and expert-parallel ranks are not
     /// overlapped.
     pub const USUAL: Practice = Practice {
         recompute: Recompute::Nothing,
