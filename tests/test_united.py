@@ -83,7 +83,8 @@ def test_opposite_ranks_of_a_ring_share_its_fibres() -> None:
     assert data
     for one in data:
         slot = one.size_bytes / 2 / (100e9 / 8)
-        assert one.time_s is not None and one.alone_s is not None
+        assert one.time_s is not None
+        assert one.alone_s is not None
         assert one.time_s >= 2 * 2 * slot
         assert one.time_s > one.alone_s
 
