@@ -2,7 +2,7 @@
 //! published totals and counts by hand.
 
 use opticoll::workload::training::device::{self, DEVICES};
-use opticoll::workload::training::operators::{Operator, Portion, Work, operators};
+use opticoll::workload::training::operators::{Operator, Part, Portion, Work, operators};
 use opticoll::workload::training::{Model, memory, models};
 
 fn model(spec: &str) -> Model {
@@ -149,6 +149,11 @@ fn latent_vectors_are_stored() {
     let block = 2 * width + 2 * width + latents + attention + feed_forward;
     let forecast = memory::forecast(&model, 3);
     assert_eq!(forecast.activations, 3 * 2 * tokens * block);
+    // Context-parallel ranks exchange queries, keys with values, and the output.
+    let mut parts = model.layers.iter().flat_map(|layer| &layer.parts);
+    let attended = parts.find_map(Part::attended);
+    let per_token = [96, 96 + 64, 64].map(|values| 16 * 512 * values);
+    assert_eq!(attended, Some(per_token));
 }
 
 /// Returns the operators of all layers of a model for 1 sample.

@@ -42,7 +42,7 @@ fn ranks_are_numbered_by_tensor_then_context_then_replica_then_stage() {
 /// bytes together.
 fn attention(forward: u64, backward: u64, [queries, pairs]: [u64; 2]) -> StageLayer {
     StageLayer {
-        attention: Some([queries, pairs]),
+        attention: Some([queries, pairs, queries]),
         ..layer(0, forward, backward, &[])
     }
 }
@@ -118,7 +118,10 @@ fn exchanges_of_attention_have_the_bytes_of_their_heads() {
         let [queries, pairs] = [2 * 2 * 128 * 8 * 32, 2 * 2 * 128 * (2 + 2) * 32];
         let layers = &training.stages[0].layers;
         let found: Vec<_> = layers.iter().filter_map(|layer| layer.attention).collect();
-        assert_eq!(found, [[queries / ranks, pairs / ranks]; 3]);
+        assert_eq!(
+            found,
+            [[queries, pairs, queries].map(|bytes| bytes / ranks); 3]
+        );
         // The activations between layers are those of the rank's tokens.
         let made = training.collectives().unwrap();
         for (one, _) in made

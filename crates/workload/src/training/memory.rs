@@ -420,14 +420,6 @@ impl GroupedMemory<'_> {
 /// Transformer Engine saves the output before the exchange as well
 /// (`pytorch/attention/dot_product_attention/context_parallel.py`).
 fn output_of_attention(layer: &Layer) -> u128 {
-    let outputs = layer.parts.iter().map(|part| match *part {
-        Part::Attention {
-            tokens,
-            heads,
-            value,
-            ..
-        } => WEIGHT * u128::from(tokens) * u128::from(heads) * u128::from(value),
-        _ => 0,
-    });
-    outputs.sum()
+    let attended = layer.parts.iter().find_map(Part::attended);
+    attended.map_or(0, |[.., output]| WEIGHT * u128::from(output))
 }

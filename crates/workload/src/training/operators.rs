@@ -220,17 +220,18 @@ pub enum Work {
 }
 
 impl Part {
-    /// Returns the values per sample of queries, and those of keys and values together, if the part
-    /// is attention.
-    pub fn attended(&self) -> Option<[u64; 2]> {
+    /// Returns the values per sample of queries, those of keys and values together, and those of the
+    /// output, if the part is attention.
+    pub fn attended(&self) -> Option<[u64; 3]> {
         match *self {
             Part::Attention {
                 tokens,
                 heads,
                 head,
+                value,
                 key_value,
                 ..
-            } => Some([tokens * heads * head, tokens * key_value]),
+            } => Some([heads * head, key_value, heads * value].map(|values| tokens * values)),
             _ => None,
         }
     }

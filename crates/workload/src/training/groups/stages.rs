@@ -34,8 +34,8 @@ pub struct StageLayer {
     /// Index of the layer among layers with experts; `None` for a layer without experts.
     pub experts: Option<usize>,
     /// Bytes of a micro-batch on the rank, if the layer is attention: queries; keys and values
-    /// together.
-    pub attention: Option<[u64; 2]>,
+    /// together; output.
+    pub attention: Option<[u64; 3]>,
 }
 
 /// Layers whose sharded parameters are gathered together: a block, or a layer outside of blocks.

@@ -21,11 +21,11 @@ use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
 
 impl RankWriter<'_> {
-    /// Writes attention that takes `time`. `queries` and `pairs` are the bytes of queries, and of
-    /// keys and values together, on the rank.
+    /// Writes attention that takes `time`. `queries`, `pairs` and `output` are the bytes of queries,
+    /// of keys and values together, and of the output, on the rank.
     pub(super) fn attention(
         &mut self,
-        [queries, pairs]: [u64; 2],
+        [queries, pairs, output]: [u64; 3],
         time: Time,
         backward: bool,
         computing: &mut Time,
@@ -45,7 +45,7 @@ impl RankWriter<'_> {
                 let all_to_all =
                     |bytes: u64| exchange(Some(CollectiveKind::AllToAll), ranks, bytes);
                 let half = pairs.div_ceil(2);
-                let [mut before, mut after] = [vec![queries, half, half], vec![queries]];
+                let [mut before, mut after] = [vec![queries, half, half], vec![output]];
                 if backward {
                     std::mem::swap(&mut before, &mut after);
                 }
