@@ -85,7 +85,7 @@ def help_footer(words: Sequence[str]) -> str:
     if words and not any(word in HELP_FLAGS for word in words):
         return ""
     if name is None:
-        return "\n".join([TERMS, example("opticoll compare all_gather --fabric optree_paper"), ""])
+        return "\n".join([example("opticoll compare all_gather --fabric optree_paper"), ""])
     line = import_module(f"opticoll.commands.{name}").COMMAND.example
     lines = [TERMS] if name == "list" else []
     if "--help-all" not in words:

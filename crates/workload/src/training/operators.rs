@@ -220,8 +220,8 @@ pub enum Work {
 }
 
 impl Part {
-    /// Returns the values per sample of queries, those of keys and values together, and those of the
-    /// output, if the part is attention.
+    /// Returns the values per sample of queries, those of keys and values together, and those of
+    /// the output, if the part is attention.
     pub fn attended(&self) -> Option<[u64; 3]> {
         match *self {
             Part::Attention {

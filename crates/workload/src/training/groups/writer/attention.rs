@@ -21,8 +21,8 @@ use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
 
 impl RankWriter<'_> {
-    /// Writes attention that takes `time`. `queries`, `pairs` and `output` are the bytes of queries,
-    /// of keys and values together, and of the output, on the rank.
+    /// Writes attention that takes `time`. `queries`, `pairs` and `output` are the bytes of
+    /// queries, of keys and values together, and of the output, on the rank.
     pub(super) fn attention(
         &mut self,
         [queries, pairs, output]: [u64; 3],
