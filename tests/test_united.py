@@ -43,6 +43,22 @@ def test_every_rank_is_in_one_group_of_a_kind() -> None:
     assert groups_of(training, kinds["expert_data"])[1] == [1, 5, 9, 13]
 
 
+@pytest.mark.parametrize("exchange", ["ring", "all_to_all"])
+def test_context_parallel_ranks_are_between_tensor_and_data_parallel_ranks(exchange: str) -> None:
+    # Rank t + T (c + C (d + D p)), with T = 2, C = 4, D = 2 and P = 2.
+    division = {"tensor_parallel": 2, "context_parallel": 4, "pipeline_parallel": 2}
+    asked = Train(model=MODEL, **division, context_exchange=exchange)  # type: ignore[arg-type]
+    training = divide(asked, MODEL, 8, 32, 4)
+    kinds = {one["group"]: groups_of(training, one) for one in training.made_of()}
+    if exchange == "ring":
+        assert kinds["context"][:5] == [[0, 2], [2, 4], [4, 6], [6, 0], [1, 3]]
+        assert len(kinds["context"]) == 32
+    else:
+        assert kinds["context"] == [[r, r + 2, r + 4, r + 6] for r in (0, 1, 8, 9, 16, 17, 24, 25)]
+    assert kinds["data"][1] == [1, 3, 5, 7, 9, 11, 13, 15]
+    assert kinds["pipeline"] == [[rank, rank + 16] for rank in range(16)]
+
+
 @pytest.mark.parametrize(
     "fabric",
     [

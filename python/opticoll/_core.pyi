@@ -805,12 +805,12 @@ class GroupedTraining:
         """Divides a model among groups of ranks. Raises TrainingError if the numbers contradict each
         other.
 
-        `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `weights`
-        are those of `expert_weights`. `capacity` is the capacity factor in millionths. `placement`
-        is `order` or `load`. `recompute` is `none`, `selective` or `full`. `chunks` is the number
-        of model chunks of a stage. `context` is the number of ranks that divide the tokens of a
-        sample, `context_exchange` is `ring` or `all_to_all`. `prefetch` is the number of units whose
-        parameters are gathered ahead.
+        `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `weights` are
+        those of `expert_weights`. `capacity` is the capacity factor in millionths. `placement` is
+        `order` or `load`. `recompute` is `none`, `selective` or `full`. `chunks` is the number of
+        model chunks of a stage. `context` is the number of ranks that divide the tokens of a
+        sample, `context_exchange` is `ring` or `all_to_all`. `prefetch` is the number of units
+        whose parameters are gathered ahead.
         """
     @property
     def assignments(self) -> tuple[int, int]:

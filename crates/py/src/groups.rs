@@ -283,7 +283,8 @@ impl GroupedTraining {
     #[getter]
     fn tokens(&self) -> u64 {
         let shape = self.model.transformer;
-        shape.map_or(0, |shape| shape.sequence.saturating_mul(self.samples))
+        let tokens = shape.map_or(0, |shape| shape.sequence.saturating_mul(self.samples));
+        tokens / u64::from(self.training.groups.context)
     }
 
     /// The number of assignments of tokens to experts, and the number of assignments above the

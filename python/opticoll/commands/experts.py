@@ -51,9 +51,9 @@ Placement: TypeAlias = Literal["order", "load"]
 
 NAMES: tuple[Literal["dispatch", "combine"], ...] = ("dispatch", "combine")
 
-ROUNDS = 3
-"""Most copies of experts that `auto` tries, as a multiple of the number of ranks. DeepSeek-V3 has 1
-further expert on each rank for prefill (arXiv:2412.19437, section 3.4.1)."""
+MAX_COPIES_PER_RANK = 3
+"""Maximum number of further copies per rank that `auto` tries. An assumption: DeepSeek-V3 has 1 for
+prefill (arXiv:2412.19437, section 3.4.1)."""
 
 CHUNKS = (1, 2, 4, 8, 16)
 """Numbers of chunks that `auto` tries, if they divide the tokens. An assumption: more chunks than
@@ -164,7 +164,7 @@ class ExpertsRow(Row):
         "Lower bound on this time, for the same demand, placement and chunks and any plans"
     )
     unchanged_s: Seconds = means("Time of the layer without copies, in order, and in one chunk")
-    gain: Number = means("Ratio of this time to the time of the layer")
+    gain: Number = means("Ratio of `unchanged_s` to `time_s`")
     tried: Positive = means("Number of combinations of copies and chunks that were timed")
     simulator: str = means("Simulator of the exchanges; empty if no rank sends")
     policy: str | None = means(
@@ -324,7 +324,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ExpertsRow]:
         even = _core.expert_weights(model.name, "balanced", fabric.ranks)
         write_table(parameters.weights, layers.weights or even)
     most = len(unchanged.experts["hosts"]) * (fabric.ranks - 1)
-    rounds = [fabric.ranks * number for number in range(ROUNDS + 1)]
+    rounds = [fabric.ranks * number for number in range(MAX_COPIES_PER_RANK + 1)]
     if parameters.replicate_experts == AUTO:
         rounds = [one for one in rounds if one == 0 or (one <= most and layers.fit(one))]
     divisors = [number for number in CHUNKS if unchanged.training.tokens % number == 0]

@@ -265,7 +265,7 @@ def _environment() -> dict[str, str]:
 
     Two variables in this environment keep numerical libraries from starting threads. Two others
     keep freed memory in the process: otherwise, the system gives new pages to each large message,
-    and fills the pages with zeros. The thresholds are the largest that glibc accepts.
+    and fills the pages with zeros. The threshold of mmap is the largest that glibc accepts.
     """
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     return (

@@ -225,7 +225,9 @@ def _events(
         fields = {"sent": total * ranks if name == "Alltoall" else total, "received": total}
         yield name, fields | ({} if root_at is None else {"peer": matched("root", root_at)})
     else:
-        known = ", ".join(["Send", "Recv", "Isend", "Irecv", "Sendrecv", "Wait", *COUNTED])
+        known = ", ".join(
+            ["Send", "Recv", "Isend", "Irecv", "Sendrecv", "Wait", "Waitall", *COUNTED]
+        )
         raise refuse(f"MPI_{call.name} is not read; {known} are")
 
 

@@ -47,6 +47,8 @@ BYTES_PER_NODE = 400
 """Bytes of memory of a node of a rank while the nodes are converted."""
 
 NODES_PER_LAYER = 7
+"""Maximum number of nodes of a layer on a rank: work and a collective for each of three parts, and
+the update."""
 
 
 class Part(NamedTuple):
@@ -176,7 +178,7 @@ def _nodes(layers: list[Layer], groups: dict[str, Callable[[int], list[int]]], r
     metadata = Node(0, KINDS.index("METADATA_NODE"), inputs=dumps(defined))
     made = _Rank([metadata])
 
-    def part(part: Part) -> tuple[int, ...]:
+    def add_part(part: Part) -> tuple[int, ...]:
         """Adds a part; returns the node of its collective, or of its computation."""
         made.last = made.add("COMP_NODE", duration_ns=part.time_ns)
         count = len(members[part.group])
@@ -188,10 +190,10 @@ def _nodes(layers: list[Layer], groups: dict[str, Callable[[int], list[int]]], r
         return made.add("COMM_COLL_NODE", comm_type=number, comm_size=size, pg_name=name)
 
     for layer in layers:
-        made.last = part(layer.parts[0])
+        made.last = add_part(layer.parts[0])
     for layer in reversed(layers):
-        made.last = part(layer.parts[1])
-        ended = part(layer.parts[2])
+        made.last = add_part(layer.parts[1])
+        ended = add_part(layer.parts[2])
         computed, made.last = made.last, ended
         made.add("MEM_STORE_NODE", duration_ns=layer.update_ns)
         made.last = computed

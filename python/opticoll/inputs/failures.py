@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opticoll._core import records
 from opticoll.errors import UsageError
+from opticoll.outputs.records import record_row
 
 STATES = ("without", "dead_ports", "dead_transceivers", "dead", "degraded")
 """Options of fabrics that state failures, the most frequent ones first."""
@@ -21,8 +21,8 @@ def ways(family: str) -> str:
     >>> ways("circuit_switch")
     'dead_ports=3.0 or degraded=3.0@100Gb/s'
     """
-    (options,) = (record["options"] for record in records("fabrics") if record["name"] == family)
-    examples = {option["name"]: (option["range"] or "").split("+")[0] for option in options}
+    options = record_row("fabrics", family).options
+    examples = {option.name: (option.range or "").split("+")[0] for option in options}
     return " or ".join(f"{name}={examples[name]}" for name in STATES if name in examples)
 
 
@@ -34,8 +34,7 @@ def check_form(failed: Sequence[str], family: str) -> None:
     UsageError
         The family has no ranks, links or switches that can fail.
     """
-    (options,) = (record["options"] for record in records("fabrics") if record["name"] == family)
-    names = {option["name"] for option in options}
+    names = {option.name for option in record_row("fabrics", family).options}
     for part in ",".join(failed).split(",") if failed else ():
         if "=" not in part and ("degraded" if "@" in part else "without") not in names:
             known = ways(family)

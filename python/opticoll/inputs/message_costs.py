@@ -44,10 +44,10 @@ MAX_RANKS = 128
 """Maximum number of ranks; every two ranks have a link and are sampled."""
 
 SHORTEST = 1e-12
-"""Shortest time in seconds, that of the core's clock; relative differences are of no less."""
+"""Seconds of a picosecond, the unit of the core's times; relative differences divide by no less."""
 
 TOLERANCE = 1e-3
-"""Relative difference of a time above which a note states the difference."""
+"""Relative difference of a time above which a note states the difference. An assumption."""
 
 
 def with_costs(fabric: Fabric, cost: str | Cost) -> Fabric:
@@ -86,6 +86,7 @@ def with_costs(fabric: Fabric, cost: str | Cost) -> Fabric:
             hops = len(fabric.route(start, end))
             times = [seconds(size, start, end, hops) for size in SIZES]
             latency, byte = _line(times)
+            # At 8 seconds a byte, the rate is 1 b/s.
             if times[-1] <= times[0] or not 0 < byte <= 8:
                 raise UsageError(
                     f"cost `{name}`: from rank {start} to rank {end} the time does not grow with "

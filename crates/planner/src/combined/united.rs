@@ -272,6 +272,8 @@ impl<'a> Union<'a> {
         }
         if let Some(route) = own.routes.of(index) {
             let (source, destination) = own.schedule.ends(index);
+            // A link of copy k of the network between servers has its number in one copy, plus k
+            // times the links of a copy.
             let first = servers.map_or(0, |servers| {
                 let hop = Hop {
                     from: members[source as usize],

@@ -24,7 +24,8 @@
 //! - No other plan is called between two calls of a plan with `use_double_scratch_buffer`: the
 //!   runtime alternates for all plans together.
 //! - A relaxed signal orders like a signal. A put on a port channel is complete when it returns.
-//! - A thread that has a packet is past what the thread did before that wrote the packet.
+//! - If a thread has received a packet, the thread that wrote the packet has finished all that it
+//!   did before.
 //!
 //! Source: `src/core/executor/execution_plan.cc`, `src/core/include/execution_common.hpp` and
 //! `src/core/include/execution_kernel.hpp` of MSCCL++ at commit 1f5f065d.

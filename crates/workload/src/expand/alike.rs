@@ -12,8 +12,8 @@ use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::{Link, Network};
 
-/// Routes between the members of a group: the number of links of each route, then the links of each
-/// route, by the order of their first use.
+/// Routes between the members of a group. The first list has, for each route, its number of links
+/// and then the links, numbered in the order of their first use. The second list has these links.
 type RouteShape = (Vec<u32>, Vec<Link>);
 
 /// Classes of groups that are alike, numbered in the order of their first groups.

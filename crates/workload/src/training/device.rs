@@ -399,7 +399,7 @@ pub fn with_operators(text: &str) -> Result<Device, TrainingError> {
     }
 }
 
-/// Returns the names of the constants of a device above 0 that affect its times, with their values.
+/// Returns the names and values of those constants above 0 that affect the times of a device.
 /// `text` is a specification as for [`parse`].
 ///
 /// # Errors

@@ -298,7 +298,7 @@ impl ExpertLoads {
         phase * self.layers + layer
     }
 
-    /// Returns the number of exchanges: exchange numbers are below.
+    /// Returns the number of exchanges. All exchange numbers are smaller.
     pub fn exchanges(&self) -> usize {
         self.exchanges.len()
     }

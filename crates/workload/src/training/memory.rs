@@ -80,8 +80,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Returns the memory of `parameters` parameters, without activations
-    /// and working memory.
+    /// Returns the memory of `parameters` parameters, without activations and working memory.
     pub fn for_parameters(parameters: u64) -> Memory {
         let parameters = u128::from(parameters);
         Memory {

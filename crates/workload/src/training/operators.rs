@@ -330,7 +330,7 @@ pub struct Portion {
     pub expert_copies: u64,
     /// Assignments of tokens to the experts of this rank.
     pub assigned: u64,
-    /// True if the device has 8-bit products.
+    /// True if blocks have 8-bit products (`precision=fp8`).
     pub narrow: bool,
 }
 
@@ -402,7 +402,7 @@ pub(super) fn pooling(outputs: u64, window: u64) -> Part {
 }
 
 /// Returns the work of the optimizer's step over `parameters` parameters.
-/// `narrow` is true on a device with 8-bit products.
+/// `narrow` is true if blocks have 8-bit products.
 pub fn optimizer(parameters: u64, narrow: bool) -> Work {
     let bytes = OPTIMIZER_BYTES + if narrow { NARROW_WEIGHT_BYTES } else { 0 };
     Work::Values {
@@ -448,8 +448,8 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
             let aligned = ALIGNED / width(narrow);
             let mut m = rows_on_rank(rows, experts, portion);
             if experts {
-                // Assumption: as frameworks may choose how to store the tokens of experts, kernels
-                // pad the tokens to aligned numbers.
+                // Assumption: the kernels of experts pad the number of tokens to a multiple of the
+                // alignment, because a framework may choose how it stores these tokens.
                 m = m.next_multiple_of(aligned);
             }
             let copies = if experts { expert_copies } else { 0 };

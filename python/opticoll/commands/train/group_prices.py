@@ -283,9 +283,14 @@ def groups_of(training: GroupedTraining, record: GroupCollectiveRecord) -> list[
         "expert_data": tensor * expert,
     }
     step, size = steps[record["group"]], record["ranks"]
-    ranks = range(tensor * pipeline * data)
+    ranks = range(tensor * training.context * pipeline * data)
     if record["group"] == "pipeline":
-        firsts = list(ranks[:-step])
-    else:
-        firsts = [rank for rank in ranks if rank // step % size == 0]
-    return [[first + step * number for number in range(size)] for first in firsts]
+        return [[rank, rank + step] for rank in ranks[:-step]]
+    if record["collective"] is None:
+        size = training.context
+    firsts = [rank for rank in ranks if rank // step % size == 0]
+    groups = [[first + step * number for number in range(size)] for first in firsts]
+    if record["collective"] is None:
+        # A message of a ring: each rank sends to the next one.
+        return [[ring[at - 1], ring[at]] for ring in groups for at in (*range(1, size), 0)]
+    return groups

@@ -13,8 +13,9 @@ pub(super) struct Access {
     pub(super) writes: bool,
     /// True if a proxy accesses the memory in the order of the operations, not a thread.
     pub(super) by_port: bool,
-    /// True if the k-th thread accesses the k-th piece of the size of a packet, from `begin`.
+    /// True if the k-th thread accesses the k-th piece, of the size of a packet, from `begin` on.
     pub(super) as_packets: bool,
+    /// First chunk of the access of the first thread.
     pub(super) begin: i64,
     /// First chunk of scratch of the own rank to which the same operation writes packets: the k-th
     /// thread writes the k-th packet after its access.

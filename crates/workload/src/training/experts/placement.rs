@@ -18,9 +18,10 @@
 //!
 //! **Division.** The tokens of an expert divide among its copies such that the most tokens of a
 //! rank are as few as possible, as in DeepSeek's LPLB, which solves a linear program for each
-//! batch. Here each expert in turn levels the ranks of its copies until nothing changes. Every turn
-//! is the best for its expert, and the sum of squares of the ranks' tokens, a convex function with
-//! a constraint for each expert, decreases to its minimum, at which the maximum is smallest, too.
+//! batch. Here each expert in turn levels the ranks of its copies until nothing changes, but at
+//! most `TURNS` times. Every turn is the best one for its expert. The turns decrease the sum of
+//! squares of the ranks' tokens, a convex function with one constraint for each expert, to its
+//! minimum. At the minimum, the maximum is smallest, too.
 //! All tokens are at the first copies in the beginning, so copies never slow down a layer.
 //!
 //! **Lower bounds** on the most tokens of a rank, for any placement of the copies: the mean over

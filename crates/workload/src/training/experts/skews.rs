@@ -55,6 +55,8 @@ const SEED: OptionRecord = OptionRecord::new("seed", "seed of the random order")
 const COUNT: OptionRecord = OptionRecord::new("count", "number of hot experts")
     .range("k to the number of experts")
     .default("a fourth of the experts, at least k");
+/// Default of [`SHARE`], in millionths.
+const USUAL_SHARE: u64 = 750_000;
 const SHARE: OptionRecord = OptionRecord::new(
     "share",
     "share of the tokens that choose among hot experts only",
@@ -95,7 +97,7 @@ pub const SKEWS: &[SkewRule] = &[
                 place,
                 spec,
                 order[..count].iter().map(|&expert| expert.into()),
-                750_000,
+                USUAL_SHARE,
             )
         },
         variant: None,
@@ -114,7 +116,7 @@ pub const SKEWS: &[SkewRule] = &[
             let last = (place.ranks - 1) as u32;
             let rank = u64::from(spec.count("rank", 0, last)?.unwrap_or(0));
             let first = rank * place.experts / place.ranks;
-            hot(place, spec, first..first + count(place, spec)?, 750_000)
+            hot(place, spec, first..first + count(place, spec)?, USUAL_SHARE)
         },
         variant: None,
     },
@@ -128,7 +130,7 @@ pub const SKEWS: &[SkewRule] = &[
                 place,
                 spec,
                 (0..count).map(|hot| hot * place.experts / count),
-                750_000,
+                USUAL_SHARE,
             )
         },
         variant: None,
@@ -178,7 +180,12 @@ pub const SKEWS: &[SkewRule] = &[
         ],
         rows: |place, spec| {
             let count = count(place, spec)?;
-            hot(place, spec, place.variant..place.variant + count, 750_000)
+            hot(
+                place,
+                spec,
+                place.variant..place.variant + count,
+                USUAL_SHARE,
+            )
         },
         variant: Some(|place, spec, micro_batch| {
             Ok(micro_batch / every(spec)? * count(place, spec)? % place.experts)

@@ -21,7 +21,7 @@ opticoll_simulate::columns! {
     pub struct StageParts {
         /// Time in which the device computes.
         pub compute: Time,
-        /// Time in which the device waits for all_reduces of its tensor-parallel group.
+        /// Time in which the device waits for exchanges of its tensor-parallel group.
         pub tensor: Time,
         /// Time in which the device waits for exchanges of its context-parallel group.
         pub context: Time,
@@ -164,7 +164,7 @@ fn rank_sums(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) ->
             }
             Role::Waiting(group) => sums.of(group).exposed += spent,
             Role::Blocking(group) => {
-                // Beside it, another pass may compute.
+                // Another pass may compute during the exchange.
                 sums.of(group).all += lasted(event);
                 sums.of(group).exposed += spent;
             }

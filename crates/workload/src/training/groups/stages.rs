@@ -91,8 +91,9 @@ pub struct StageRequest<'a> {
 }
 
 /// Returns the number of blocks of each of `parts` chunks, in the order of the forward pass. If the
-/// chunks do not divide the blocks, those nearest to both ends have a block less, the last chunk
-/// first: the ends also have the output and the embedding. Llama 3 405B has 126 blocks on 128
+/// number of chunks does not divide the number of blocks, the chunks nearest to the ends have one
+/// block less, the last chunk first: the last chunk also has the output, and the first chunk the
+/// embedding. Llama 3 405B has 126 blocks on 128
 /// chunks, of which the first and the last have none (arXiv:2407.21783, section 3.3.2).
 fn blocks_of_parts(blocks: u64, parts: u64) -> impl Iterator<Item = u64> {
     let most = blocks.div_ceil(parts);
@@ -302,6 +303,7 @@ fn time(
             let received = request.loads.received(number, rank);
             u64::try_from(received).unwrap_or(u64::MAX)
         }),
+        // The device sets it (`Device::passes`).
         narrow: false,
     };
     let portions: Vec<_> = layers

@@ -46,9 +46,9 @@ use exchange::stream;
 use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
 
-/// Index of a rank's processor: the device, and one that never works, for events that only wait.
-/// The streams of [`exchange`] have others.
+/// Index of the device among the processors of a rank. [`exchange`] has the indices of the streams.
 const DEVICE: u8 = 0;
+/// Index of a processor that never works, for events that only wait.
 const WAITS: u8 = 1;
 
 /// Communicators, one for each group of ranks.

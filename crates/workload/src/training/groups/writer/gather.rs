@@ -84,8 +84,8 @@ impl RankWriter<'_> {
         }
     }
 
-    /// Starts to gather the parameters of the unit with index `turn` in `order`, and of the units
-    /// ahead, as far as they were not yet gathered. Returns the event for which the unit waits.
+    /// Starts the all_gathers of the unit at place `turn` of the order of gathers, and of the units
+    /// ahead, unless they have started. Returns the event for which the unit waits.
     pub(super) fn gather(
         &mut self,
         order: &Order,
@@ -107,8 +107,8 @@ impl RankWriter<'_> {
         Ok(self.gathered[turn])
     }
 
-    /// Gathers the parameters of all buckets after the optimizer's step, if it is not left to the
-    /// next iteration.
+    /// Gathers the parameters of all buckets after the optimizer's step, unless the next iteration
+    /// gathers them.
     pub(super) fn gather_at_end(&mut self) -> Result<(), TrainingError> {
         let sharding = self.training.sharding;
         let once = [Sharding::Optimizer, Sharding::Gradients].contains(&sharding);

@@ -21,9 +21,10 @@
 //! | backward: all_gather of the input | the input's gradient | overlap |
 //! | backward: reduce_scatter or all_reduce | the weights' gradients | overlap of tensor |
 //!
-//! Other exchanges precede or follow all computing of the layer. (Megatron-LM always runs the last
-//! of these beside the weights' gradients.) A layer of experts exchanges tokens with the ranks of
-//! other experts next to its product, so nothing is beside.
+//! Other exchanges precede or follow all computing of the layer. (Megatron-LM always runs the
+//! reduce_scatter or all_reduce of the backward pass beside the weights' gradients.) A layer of
+//! experts exchanges tokens with the ranks of other experts next to its product, so nothing is
+//! beside.
 
 use super::super::GroupKind;
 use super::super::program::GroupCollective;
