@@ -198,7 +198,11 @@ impl GroupedTraining {
             let form = model.transformer;
             let tokens = form.map_or(0, |shape| shape.sequence.saturating_mul(samples));
             let tokens = tokens / u64::from(context);
-            let states_experts = weights.is_some() || expert_copies > 0 || expert_chunks > 1;
+            let states_experts = weights.is_some()
+                || expert_copies > 0
+                || expert_chunks > 1
+                || overlap_experts
+                || narrow_dispatch;
             if states_experts && form.is_none_or(|shape| shape.experts == 0) {
                 return Err(TrainingProblem::Groups(format!(
                     "{} has no experts: options of experts are for models such as mixtral_8x7b",

@@ -23,7 +23,7 @@ use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::{Fabric, Hop, Light};
-use opticoll_fabric::family::gpu_servers::ServersOnLight;
+use opticoll_fabric::family::gpu_servers::{GpuServers, ServersOnLight};
 use opticoll_plan::collective::{Collective, CollectiveError, CollectiveKind, DemandMatrix};
 use opticoll_plan::plan::routes::FABRIC_ROUTE;
 use opticoll_plan::plan::{NamedRoutes, Plan, Relay, Repetition};
@@ -272,24 +272,29 @@ impl<'a> Union<'a> {
         }
         if let Some(route) = own.routes.of(index) {
             let (source, destination) = own.schedule.ends(index);
-            // A link of copy k of the network between servers has its number in one copy, plus k
-            // times the links of a copy.
-            let first = servers.map_or(0, |servers| {
+            let ends = [members[source as usize], members[destination as usize]];
+            let of_part = route.iter().map(|&link| own.fabric.link_of_whole(link));
+            let mut links: Vec<u32> = of_part.collect();
+            let joined = self.fabric.downcast::<GpuServers>();
+            let joined = joined.filter(|_| own.fabric.family() != self.fabric.family());
+            if let Some(route) = joined.and_then(|servers| servers.route_outside(ends, &links)) {
+                links = route;
+            } else if let Some(servers) = servers {
+                // A link of copy k of the network between servers has its number in one copy, plus
+                // k times the links of a copy.
                 let hop = Hop {
-                    from: members[source as usize],
-                    to: members[destination as usize],
+                    from: ends[0],
+                    to: ends[1],
                     light: own.light_of(index),
                     route: FABRIC_ROUTE,
                     slot: 0,
                 };
                 let copy = servers.hop_on_copy(&hop).map_or(0, |(copy, _)| copy);
-                let links = servers.outside().fabric.routed_links();
-                copy * links.map_or(0, |network| network.links().len() as u32)
-            });
-            let links = route
-                .iter()
-                .map(|&link| first + own.fabric.link_of_whole(link));
-            united.routes.assign(number, &links.collect::<Vec<u32>>());
+                let network = servers.outside().fabric.routed_links();
+                let first = copy * network.map_or(0, |network| network.links().len() as u32);
+                links.iter_mut().for_each(|link| *link += first);
+            }
+            united.routes.assign(number, &links);
         }
         united
             .relays

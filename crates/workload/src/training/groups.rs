@@ -266,7 +266,15 @@ impl Groups {
         let both = self.tensor.saturating_mul(self.context);
         let option = "tensor-parallel x context-parallel";
         divides(option, both, "heads of attention", shape.heads)?;
-        divides(option, both, "values of keys", shape.key_value)
+        if shape.latent.is_some() {
+            return Ok(());
+        }
+        divides(
+            option,
+            both,
+            "heads of keys",
+            shape.key_value / shape.head(),
+        )
     }
 
     /// Returns the number of ranks.

@@ -29,7 +29,7 @@ from opticoll.commands.train.group_rows import (
     collective_row,
     demand_of,
 )
-from opticoll.names import algorithm_spelling
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling
 from opticoll.outputs.layout import PICOSECONDS
 
 if TYPE_CHECKING:
@@ -79,9 +79,8 @@ class GroupPrices:
     def find(self, record: GroupCollectiveRecord) -> None:
         """Plans a collective, verifies the plan, and simulates it."""
         part = self._fabric.part(members_of(self._training, record))
-        if record["layer"] is None:
-            plan, size = self._even(record, part), record["size_bytes"]
-        else:
+        demand = None
+        if record["layer"] is not None:
             demand = travelling(demand_of(self._training, record))
             size = max(map(sum, demand))
             if size == 0:
@@ -90,18 +89,24 @@ class GroupPrices:
             plan = self._demanded(demand, part)
             assert plan.collective.demand is not None
             size = plan.collective.demand.largest
+        elif record["group"] == "context" and record["collective"] is None:
+            size = record["size_bytes"]
+            demand = shift(part.ranks, size)
+            plan = self._planned(demand, part, DEFAULT_ALGORITHM)
+        else:
+            plan, size = self._even(record, part), record["size_bytes"]
         wrong = [violation.sentence for violation in plan.verify()]
         cost = _core.collective_cost(plan, size, **self._settings_on(part))
         tensor, _, _, data = self._training.groups
         ranks_of_stage = tensor * self._training.context * data
-        # Each rank of a stage sends the messages of its pipeline and of its context group.
-        ranks = record["ranks"] if record["collective"] else 1
+        # Each rank of a stage sends the messages of its pipeline.
+        ranks = 1 if record["group"] == "pipeline" else part.ranks
         together = record["count"] * (ranks_of_stage // ranks)
         self.spent.append(spent_by(part, cost, together))
         self.simulator, self.policy = cost["simulator"], cost["policy"]
         alone_ps = cost["time_ps"]
         if self._united:
-            plan, cost, more = self._beside_others(record, part, plan, size, cost)
+            plan, cost, more = self._beside_others(record, part, plan, size, cost, demand)
             wrong += more
         algorithm = plan.algorithm if record["collective"] else None
         self._add(record, algorithm, cost, alone_ps, wrong)
@@ -113,6 +118,7 @@ class GroupPrices:
         plan: Plan,
         size: int,
         alone: CollectiveCost,
+        demand: list[list[int]] | None,
     ) -> tuple[Plan, CollectiveCost, list[str]]:
         """Returns the plan that is fastest if all groups of the kind run it, and its cost.
 
@@ -123,11 +129,16 @@ class GroupPrices:
             return plan, alone, []
         best = self._shared(plan, groups, size)
         simulated = [name for name, _, _, left_out in plan.candidates[1:] if not left_out]
+        if record["layer"] is not None and self._reconfigure in ("iteration", "never"):
+            simulated = []
         for name in simulated[: MAX_UNITED - 1]:
             if best[1]["time_ps"] <= alone["time_ps"]:
                 break
-            kind = record["collective"] or "broadcast"
-            other = opticoll.plan(kind, part, name, size=size, **self._settings_on(part))
+            if demand is not None:
+                other = self._planned(demand, part, name)
+            else:
+                kind = record["collective"] or "broadcast"
+                other = opticoll.plan(kind, part, name, size=size, **self._settings_on(part))
             tried = self._shared(other, groups, size)
             if not other.verify() and not tried[2] and tried[1]["time_ps"] < best[1]["time_ps"]:
                 best = tried
@@ -228,6 +239,14 @@ def travelling(demand: list[list[int]]) -> list[list[int]]:
     ]
 
 
+def shift(ranks: int, size_bytes: int) -> list[list[int]]:
+    """Returns the demand in which each rank sends `size_bytes` bytes to the next rank of a ring."""
+    return [
+        [size_bytes if target == (source + 1) % ranks else 0 for target in range(ranks)]
+        for source in range(ranks)
+    ]
+
+
 def uniform(demand: list[list[int]]) -> list[list[int]]:
     """Returns a demand with equal blocks between all pairs of ranks, and about the same total."""
     ranks = len(demand)
@@ -287,10 +306,7 @@ def groups_of(training: GroupedTraining, record: GroupCollectiveRecord) -> list[
     if record["group"] == "pipeline":
         return [[rank, rank + step] for rank in ranks[:-step]]
     if record["collective"] is None:
+        # Messages of a ring: each rank of the group sends one to the next.
         size = training.context
     firsts = [rank for rank in ranks if rank // step % size == 0]
-    groups = [[first + step * number for number in range(size)] for first in firsts]
-    if record["collective"] is None:
-        # A message of a ring: each rank sends to the next one.
-        return [[ring[at - 1], ring[at]] for ring in groups for at in (*range(1, size), 0)]
-    return groups
+    return [[first + step * number for number in range(size)] for first in firsts]

@@ -55,7 +55,13 @@ impl RankWriter<'_> {
         besides: Option<u32>,
     ) -> Result<Exchange, TrainingError> {
         *self.counts.entry(collective).or_default() += 1;
-        let processor = stream(collective.group);
+        let processor = match collective.kind {
+            // Copies of an expert add up their gradients on the stream of the replicas.
+            Some(CollectiveKind::AllReduce) if collective.group == GroupKind::Expert => {
+                stream(GroupKind::Data)
+            }
+            _ => stream(collective.group),
+        };
         let role = Role::Beside(collective.group);
         let first = self.events.len() as u32;
         let before = [self.device, besides];
