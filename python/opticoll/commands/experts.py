@@ -21,6 +21,7 @@ from opticoll.cli.arguments import settings_on
 from opticoll.cli.option_types import argument, count, option, whole
 from opticoll.cli.options import FURTHER, FURTHER_METHOD, FabricOption
 from opticoll.cli.runner import Command, on_command_line
+from opticoll.commands.train.prices import MemoryRow, memory_row
 from opticoll.errors import UsageError
 from opticoll.inputs.expert_skew import capacity_millionths, read_skew, write_table
 from opticoll.inputs.fabric_files import need_fabric
@@ -157,6 +158,7 @@ class ExpertsRow(Row):
     copies_bytes: Bytes = means(
         "Memory of a rank for weights, gradients and optimizer of the further copies of all layers"
     )
+    memory: MemoryRow = means("Forecast of a device's memory for the whole model with these copies")
     exchanges: list[ExchangeRow] = means("Dispatch and combine of a chunk")
     experts: list[RankRow] = means("Experts and tokens of each rank")
     time_s: Seconds = means("Time of the layer")
@@ -415,6 +417,7 @@ def _row(
         dropped=dropped / assigned if assigned else 0.0,
         least_received=best.experts["least_received"],
         copies_bytes=_states(best.training) - _states(unchanged.training),
+        memory=memory_row(best.training.memory_of_device(), _core.device_memory(parameters.device)),
         exchanges=exchanges,
         experts=ranks,
         time_s=best.time_ps / PICOSECONDS,
@@ -449,12 +452,19 @@ def _text(parameters: Parameters, rows: list[ExpertsRow]) -> str:
             f", of {plural(sum(count > 1 for count in counts), 'expert')}; "
             f"{row.copies_bytes / 1e9:,.1f} GB per rank in all layers"
         )
+    memory = f"{row.memory.total_bytes / 1e9:,.1f} GB for the whole model"
+    if row.memory.device_bytes is not None:
+        memory += f"; {'fits' if row.memory.fits else 'does NOT fit'}"
+        memory += f" {row.memory.device_bytes / 1e9:,.1f} GB"
+        if parameters.replicate_experts == AUTO and not row.memory.fits:
+            memory += ", so that auto tries no copies"
     facts = [
         ["model", f"{row.label}, layer {row.layer}, micro-batch {row.micro_batch}"],
         ["fabric", f"{plural(row.ranks, 'rank')}: {fabric_text(row.fabric)}"],
         ["computing", f"a batch of {row.batch} per rank, {row.device}"],
         ["skew", f"{row.expert_skew or 'none'}; {row.dropped:.1%} of assignments dropped"],
         ["copies", copies],
+        ["memory", memory],
         ["placement", f"by {row.expert_placement}"],
         ["busiest rank", busiest],
         ["simulator", f"{row.simulator or 'none'}{', ' if row.policy else ''}{row.policy or ''}"],
@@ -471,7 +481,12 @@ def _text(parameters: Parameters, rows: list[ExpertsRow]) -> str:
         ["verified", "yes" if row.verified else f"NO: {row.violations[0]}"],
     ]
     dispatch, combine = (
-        [one.name, one.algorithm or "-", duration(one.time_s), duration(one.bound_s)]
+        [
+            one.name,
+            one.algorithm or "-",
+            duration(one.time_s),
+            duration(one.bound_s) if one.bound_s else "-",
+        ]
         for one in row.exchanges
     )
     slowest = duration(max(one.experts_s for one in row.experts))

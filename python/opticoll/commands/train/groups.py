@@ -313,11 +313,15 @@ def why_alone(parameters: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> 
     ]
     if not without:
         return None
-    reason = f"no simulator sends single messages over {', '.join(dict.fromkeys(without))}"
+    families = ", ".join(dict.fromkeys(without))
+    if parameters.simulator:
+        reason = f"{parameters.simulator} sends no single messages over {families}"
+        advice = "leave --simulator out"
+    else:
+        reason = f"no simulator sends single messages over {families}"
+        advice = "leave it out, and groups of one kind are timed together"
     if parameters.contention == "simulated":
-        raise UsageError(
-            f"contention: {reason}; leave it out, and groups of one kind are timed together"
-        )
+        raise UsageError(f"contention: {reason}; {advice}")
     if len(without) < len(fabrics):
         reason += ", and all fabrics of a comparison are judged alike"
     return reason
