@@ -314,8 +314,11 @@ def why_alone(parameters: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> 
     if not without:
         return None
     families = ", ".join(dict.fromkeys(without))
-    if parameters.simulator:
-        reason = f"{parameters.simulator} sends no single messages over {families}"
+    named = next(
+        (settings["simulator"] for _, settings in fabrics if "simulator" in settings), None
+    )
+    if named:
+        reason = f"{named} sends no single messages over {families}"
         advice = "leave --simulator out"
     else:
         reason = f"no simulator sends single messages over {families}"

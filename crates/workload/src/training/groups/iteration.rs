@@ -74,7 +74,7 @@ impl GroupedTraining {
     /// Replays an iteration over a network that all groups share.
     ///
     /// # Errors
-    /// Fails like [`run`], for example on a fabric that does not support single messages.
+    /// Fails if the replay fails, for example on a fabric that does not support single messages.
     pub fn over(
         &self,
         network: &TransportModel,
