@@ -21,12 +21,12 @@ from opticoll.cli.arguments import settings_on
 from opticoll.cli.option_types import argument, count, option, whole
 from opticoll.cli.options import FURTHER, FURTHER_METHOD, FabricOption
 from opticoll.cli.runner import Command, on_command_line
-from opticoll.commands.train.prices import MemoryRow, memory_row
 from opticoll.errors import UsageError
 from opticoll.inputs.expert_skew import capacity_millionths, read_skew, write_table
 from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.settings import Settings, set_settings
 from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
+from opticoll.outputs.device_memory import MemoryRow, memory_row
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import PICOSECONDS, align, duration, plural
 from opticoll.outputs.rows import (

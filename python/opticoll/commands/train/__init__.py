@@ -45,11 +45,9 @@ from opticoll.commands.train.groups import (
 )
 from opticoll.commands.train.prices import (
     GRADIENTS,
-    MemoryRow,
     Model,
     Prices,
     memory_of,
-    memory_row,
     timed,
 )
 from opticoll.commands.train.text import training_text
@@ -58,6 +56,7 @@ from opticoll.inputs import user_function
 from opticoll.inputs.fabric_files import need_fabrics
 from opticoll.inputs.settings import Settings, set_settings
 from opticoll.names import DEFAULT_ALGORITHM, known_names
+from opticoll.outputs.device_memory import MemoryRow, memory_row
 from opticoll.outputs.layout import PICOSECONDS
 from opticoll.outputs.plan_row import (
     FABRIC_LATENCY,

@@ -31,8 +31,9 @@ from opticoll.outputs.plan_row import library_of
 if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
     from opticoll.commands.train import Train
-    from opticoll.commands.train.prices import MemoryRow, Model
+    from opticoll.commands.train.prices import Model
     from opticoll.inputs.settings import Settings
+    from opticoll.outputs.device_memory import MemoryRow
     from opticoll.outputs.watch import Watch
 
 GROUP_OPTIONS = (
