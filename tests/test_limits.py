@@ -52,19 +52,27 @@ PLAN = """opticoll plan 1
 collective broadcast ranks=2 root=0 pieces=1
 fabric wdm_ring:ranks=2,wavelengths=1
 algorithm x
-steps {copies}
+steps {steps}
 slot 0
-copy 0 0>1 cw 0.0 x{copies} slot+1
+copy 0 0>1 cw 0.0 x{copies} {shift}
 end {copies}
 """
 
 
 def test_copies_in_a_plan_file_are_counted_before_they_are_made(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "copies.plan"
-    path.write_text(PLAN.format(copies=2**20))
+    path.write_text(PLAN.format(steps=2**20, copies=2**20, shift="slot+1"))
     finished = run("verify", path, "--memory-limit", "16MB")
     assert (finished.code, finished.out) == (2, "")
     assert "reading this plan needs" in finished.err
+
+
+def test_copies_of_one_lightpath_are_refused_before_they_are_made(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "copies.plan"
+    path.write_text(PLAN.format(steps=1, copies=2**20, shift=""))
+    finished = run("verify", path, "--memory-limit", "16MB")
+    assert (finished.code, finished.out) == (2, "")
+    assert "stand for 1048576 lightpaths, of which at most 1 differ" in finished.err
 
 
 MEGABYTES = b"0,1\n" * 2**20
