@@ -14,10 +14,7 @@ import pytest
 import opticoll
 from opticoll import Fabric, Plan, errors
 from opticoll.commands.train import Train, TrainingRow, training_text
-from opticoll.commands.train.group_prices import (
-    members_of,
-    with_demand,
-)
+from opticoll.commands.train.group_prices import groups_of, with_demand
 from opticoll.commands.train.groups import divide
 from opticoll.inputs import layer_profile
 from support import Run, proved
@@ -398,7 +395,7 @@ def test_light_without_single_messages_times_groups_of_a_kind_together(fabric: s
     training = divide(Train(model=MODEL, tensor_parallel=4, sharded=1), MODEL, 4, 8, 4)
     whole = Fabric(fabric)
     for one in training.made_of():
-        part = whole.part(members_of(training, one))
+        part = whole.part(groups_of(training, one)[0])
         assert part.ranks == one["ranks"]
         plan = opticoll.plan(one["collective"], part, size=one["size_bytes"])
         proved(plan)
@@ -435,40 +432,6 @@ def test_a_table_names_the_weights_of_each_source(tmp_path: Path) -> None:
     bytes_each = [[2048 * tokens * 3 // 4, 2048 * tokens // 4], [1024 * tokens, 1024 * tokens]]
     assert training.demand(0, False) == bytes_each
     assert training.demand(0, True) == [list(column) for column in zip(*bytes_each, strict=True)]
-
-
-GROUP_SWITCH = "circuit_switch:ranks=4,ports=1,rate=400Gb/s,reconfiguration=10us"
-
-
-def test_a_switch_is_set_for_each_layer_once_or_never(tmp_path: Path) -> None:
-    # In the first layer rank s sends all tokens to rank s + 1, in the second to rank s + 2.
-    path = tmp_path / "loads.csv"
-    model = "moe:layers=2,width=1024,experts=4,top_k=1,heads=8,sequence=512,vocabulary=1024"
-    table = [
-        [layer, source, *(int((source + layer + 1) % 4 == expert) for expert in range(4))]
-        for layer in range(2)
-        for source in range(4)
-    ]
-    rows = ["layer,source,a,b,c,d", *(",".join(map(str, row)) for row in table)]
-    path.write_text("\n".join(rows))
-    options = {"expert_parallel": 4, "expert_skew": str(path), "collectives": None}
-    times = {}
-    for reconfigure in ("layer", "iteration", "never"):
-        _, groups = timed(4, model, fabric=GROUP_SWITCH, reconfigure=reconfigure, **options)
-        assert groups["reconfigure"] == reconfigure
-        exchanges = [one for one in groups["collectives"] if one["group"] == "expert"]
-        assert len(exchanges) == 4
-        times[reconfigure] = [one["time_s"] for one in exchanges]
-        changes = {"layer": 0, "iteration": 2, "never": 0}[reconfigure]
-        for one in exchanges:
-            assert one["reconfiguration_s"] == pytest.approx(changes * 10e-6)
-    # One circuit for each rank is enough for a layer, and the first setting is there.
-    once = 4 * 512 * 2048 / RATE
-    assert times["layer"] == pytest.approx([once] * 4, rel=1e-6)
-    # There and back these are shifts by 1, 2 and 3: three settings, of which two are changes.
-    assert times["iteration"] == pytest.approx([once + 2 * 10e-6] * 4, rel=1e-4)
-    # On a cycle, a shift of s places loads each circuit s times: 1 and 3 there and back, 2 and 2.
-    assert sum(times["never"]) >= (1 + 3 + 2 + 2) * once * (1 - 1e-6)
 
 
 def test_plans_for_a_sum_are_proved_with_the_demand_of_a_layer() -> None:

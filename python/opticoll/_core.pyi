@@ -861,8 +861,20 @@ class GroupedTraining:
     @property
     def tokens(self) -> int:
         """The number of tokens of a micro-batch on a rank; 0 if the model has no tokens."""
-    def with_times(self, times_ps: list[int]) -> Outcome:
-        """Simulates an iteration in which the collectives of `made_of` take the given picoseconds."""
+    def with_times(
+        self,
+        times_ps: list[int],
+        port_sets: list[int] | None = None,
+        changes: list[tuple[int, int]] = ...,
+        setup_ps: int = 0,
+    ) -> Outcome:
+        """Simulates an iteration in which the collectives of `made_of` take the given picoseconds.
+
+        `port_sets` has the number of the ports that each collective uses. On the same ports of a
+        rank, collectives run one after another. `changes` are pairs of indices of collectives: if
+        the second directly follows the first on the same ports, it takes `setup_ps` picoseconds
+        longer. With None, collectives of different kinds of groups do not wait for each other.
+        """
 
 @final
 class Outcome:
@@ -2634,6 +2646,14 @@ def call_names() -> list[str]:
 
 def carries_messages(fabric: Fabric, **settings: Unpack[Settings]) -> bool:
     """Returns whether the simulator of a fabric can time single messages, as programs send them."""
+
+def changes_between(
+    plans: list[Plan], fabric: Fabric, policy: str
+) -> tuple[list[tuple[int, int]], int]:
+    """Returns the pairs of plans (by index) between which circuits are set up if the second plan
+    follows the first on the same ports, and the time of a setup in picoseconds. Returns no time if
+    `policy` charges no setup, or if the time of a plan contains it.
+    """
 
 def check_buckets(rule: str) -> str:
     """Checks a rule for buckets independently of the model, and returns its standard form."""

@@ -6,6 +6,7 @@ use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
 use opticoll::planner;
 use opticoll::simulate::Simulator;
+use opticoll::simulate::circuit::succession;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::network::TransportModel;
 use opticoll::workload::training::device;
@@ -13,7 +14,7 @@ use opticoll::workload::training::experts::{
     ExpertLoads, ExpertWeights, LoadRequest, Placement, SourceWeights, skews,
 };
 use opticoll::workload::training::groups::iteration::IterationError;
-use opticoll::workload::training::groups::program::{self, GroupCollective};
+use opticoll::workload::training::groups::program::{self, GroupCollective, SharedPorts};
 use opticoll::workload::training::groups::stages::{StageRequest, optimizer, stages};
 use opticoll::workload::training::groups::{Groups, Sharding};
 use opticoll::workload::training::memory::GroupedMemory;
@@ -428,18 +429,39 @@ impl GroupedTraining {
     }
 
     /// Simulates an iteration in which the collectives of `made_of` take the given picoseconds.
-    fn with_times(&self, py: Python<'_>, times_ps: Vec<u64>) -> PyResult<Outcome> {
+    ///
+    /// `port_sets` has the number of the ports that each collective uses. On the same ports of a
+    /// rank, collectives run one after another. `changes` are pairs of indices of collectives: if
+    /// the second directly follows the first on the same ports, it takes `setup_ps` picoseconds
+    /// longer. With None, collectives of different kinds of groups do not wait for each other.
+    #[pyo3(signature = (times_ps, port_sets = None, changes = Vec::new(), setup_ps = 0))]
+    fn with_times(
+        &self,
+        py: Python<'_>,
+        times_ps: Vec<u64>,
+        port_sets: Option<Vec<usize>>,
+        changes: Vec<(usize, usize)>,
+        setup_ps: u64,
+    ) -> PyResult<Outcome> {
         let collectives = self.collectives()?;
         if times_ps.len() != collectives.len() {
             let (given, needed) = (times_ps.len(), collectives.len());
             let problem = format!("{given} times are given for {needed} collectives");
             return Err(TrainingError::new_err(problem));
         }
-        let times = collectives.into_keys().zip(times_ps);
+        let collectives: Vec<GroupCollective> = collectives.into_keys().collect();
+        let pair = |(before, next): (usize, usize)| (collectives[before], collectives[next]);
+        let ports = port_sets.map(|sets| SharedPorts {
+            set_of: collectives.iter().copied().zip(sets).collect(),
+            setup: Time::from_ps(setup_ps),
+            changes: changes.into_iter().map(pair).collect(),
+        });
+        let times = collectives.into_iter().zip(times_ps);
         let times = times
             .map(|(collective, time)| (collective, Time::from_ps(time)))
             .collect();
-        interrupt::attempt(py, || self.training.with_times(&times)).map(Outcome::from_core)
+        interrupt::attempt(py, || self.training.with_times(&times, ports.as_ref()))
+            .map(Outcome::from_core)
     }
 }
 
@@ -521,6 +543,22 @@ pub(crate) fn unite(
     let violations = united.violations.into_iter().map(Violation::from_core);
     let size = united.size.get();
     Ok((Plan::from_core(united.plan), size, violations.collect()))
+}
+
+/// Returns the pairs of plans (by index) between which circuits are set up if the second plan
+/// follows the first on the same ports, and the time of a setup in picoseconds. Returns no time if
+/// `policy` charges no setup, or if the time of a plan contains it.
+#[pyfunction]
+pub(crate) fn changes_between(
+    py: Python<'_>,
+    plans: Vec<Bound<'_, Plan>>,
+    fabric: &Fabric,
+    policy: &str,
+) -> PyResult<(Vec<(usize, usize)>, u64)> {
+    let setup = succession::free_setup(&fabric.fabric, policy.parse().or_raise()?).or_raise()?;
+    let plans: Vec<_> = plans.iter().map(|plan| plan.get().rows()).collect();
+    let changes = interrupt::run(py, || succession::changes(&plans))?;
+    Ok((changes, setup.ps()))
 }
 
 /// Returns whether the simulator of a fabric can time single messages, as programs send them.

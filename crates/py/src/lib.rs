@@ -72,7 +72,9 @@ mod _core {
     #[pymodule_export]
     use crate::grid::{replan, simulate_tasks, task_conflicts};
     #[pymodule_export]
-    use crate::groups::{GroupedTraining, carries_messages, expert_weights, unite};
+    use crate::groups::{
+        GroupedTraining, carries_messages, changes_between, expert_weights, unite,
+    };
     #[pymodule_export]
     use crate::interrupt::interrupt_all;
     #[pymodule_export]

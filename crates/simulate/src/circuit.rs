@@ -24,6 +24,7 @@ mod planes;
 mod rotation_symmetric;
 mod side_network;
 mod slots;
+pub mod succession;
 mod trees;
 
 use super::{Paths, Policy, SimulationError};

@@ -11,6 +11,7 @@ use opticoll::fabric::Fabric;
 use opticoll::family::circuit_switch::CircuitSwitch;
 use opticoll::plan::Plan;
 use opticoll::simulate;
+use opticoll::simulate::circuit::succession::changes;
 use opticoll::simulate::{Paths, Policy, TimingModel};
 use opticoll::units::{Bytes, Time};
 
@@ -567,4 +568,36 @@ fn parts_of_a_reconfiguration_add_up() {
         switch.reconfiguration.time().unwrap(),
         Time::from_ps(80_000_000)
     );
+}
+
+#[test]
+fn a_plan_needs_no_setup_after_one_that_ends_with_its_first_circuits() {
+    let found = |ports: u32, planned: &[(CollectiveKind, &str)]| {
+        let fabric = format!("ranks=4,ports={ports},reconfiguration=10us");
+        let plans: Vec<_> = planned
+            .iter()
+            .map(|(kind, name)| proved(*kind, name, &fabric, 1 << 20, Policy::AllStop))
+            .collect();
+        changes(&plans.iter().collect::<Vec<_>>())
+    };
+    let planned = [
+        (AllGather, "static:topology=shifts,shifts=1"),
+        (AllGather, "static:topology=shifts,shifts=3"),
+        // Partners at distance 2, 1, 1, 2.
+        (AllReduce, "halving_doubling:order=far"),
+        // Partners at distance 1, 2.
+        (AllGather, "recursive_doubling"),
+    ];
+    let pairs = (0..4).flat_map(|before| (0..4).map(move |next| (before, next)));
+    // The first three end with the circuits with which they start.
+    let expected: Vec<_> = pairs
+        .filter(|(before, next)| before != next || *before == 3)
+        .collect();
+    assert_eq!(found(1, &planned), expected);
+    // The circuits of the first plan are among those of the second.
+    let planned = [
+        (AllGather, "static:topology=shifts,shifts=1"),
+        (AllGather, "static:topology=shifts,shifts=1+2"),
+    ];
+    assert_eq!(found(2, &planned), [(0, 1)]);
 }

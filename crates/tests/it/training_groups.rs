@@ -399,7 +399,7 @@ fn a_time_for_each_collective_gives_the_time_of_a_crossbar() {
                 (*one, Time::from_ps(time))
             })
             .collect();
-        let timed = training.with_times(&times).unwrap();
+        let timed = training.with_times(&times, None).unwrap();
         check(&timed);
         let simulated = over_crossbar(&training, &RING);
         let apart = timed.time.ps().abs_diff(simulated.time.ps());

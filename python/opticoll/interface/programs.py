@@ -215,8 +215,8 @@ def train(
         `simulated`: all groups compete for the network. `united`: the groups of one kind share
         the fabric. `none`: each group is timed alone.
     reconfigure
-        Traffic for which circuits of a `circuit_switch` are planned: each exchange among experts
-        (`layer`), all exchanges of an `iteration` together, or none (`never`).
+        When the circuits of a `circuit_switch` change: for each `collective`, the same for all
+        exchanges of experts in an `iteration`, or `never`.
     settings
         The simulator and its settings, as for `Plan.simulate`.
 

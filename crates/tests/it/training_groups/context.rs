@@ -74,7 +74,7 @@ fn keys_and_values_pass_around_a_ring_beside_attention() {
             let times = made
                 .keys()
                 .map(|one| (*one, Time::from_ps(transfer(one.bytes))));
-            let timed = training.with_times(&times.collect()).unwrap();
+            let timed = training.with_times(&times.collect(), None).unwrap();
             check(&timed);
             assert_eq!(timed.time.ps(), time + back);
         }

@@ -451,7 +451,7 @@ fn takes(training: &GroupedTraining, exchange: u64, expected: u64) {
     let made = training.collectives().unwrap();
     let each = Time::from_ps(exchange);
     let times: BTreeMap<_, _> = made.into_keys().map(|one| (one, each)).collect();
-    let iteration = training.with_times(&times).unwrap();
+    let iteration = training.with_times(&times, None).unwrap();
     check(&iteration);
     assert_eq!(iteration.time.ps(), expected);
     let algorithms = [(CollectiveKind::AllToAll, "direct"), RING[0]];

@@ -48,7 +48,7 @@ fn a_pipeline_of_unlike_stages_takes_the_time_of_the_longest() {
     training.micro_batches = 50;
     let made = training.collectives().unwrap();
     let times = made.keys().map(|one| (*one, Time::ZERO)).collect();
-    let time = training.with_times(&times).unwrap().time.ps();
+    let time = training.with_times(&times, None).unwrap().time.ps();
     let stage = |stage: usize| -> u64 {
         let layers = &training.stages[stage].layers;
         layers
@@ -71,7 +71,7 @@ fn one_rank_represents_all_replicas_whose_experts_receive_alike() {
         .keys()
         .map(|one| (*one, Time::from_ps(one.bytes)))
         .collect();
-    let timed = training.with_times(&times).unwrap();
+    let timed = training.with_times(&times, None).unwrap();
     let waits: u64 = made.iter().map(|(one, count)| one.bytes * count).sum();
     let work: u64 = training.stages[0]
         .layers

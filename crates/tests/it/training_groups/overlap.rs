@@ -9,7 +9,7 @@ fn timed(
 ) -> GroupedIteration {
     let made = training.collectives().unwrap();
     let times = made.keys().map(|one| (*one, Time::from_ps(time(one.kind))));
-    let iteration = training.with_times(&times.collect()).unwrap();
+    let iteration = training.with_times(&times.collect(), None).unwrap();
     check(&iteration);
     iteration
 }

@@ -268,9 +268,9 @@ class Train:
         "(default: simulated if the simulator can time single messages, else united)",
         group=GROUPS,
     )
-    reconfigure: Literal["layer", "iteration", "never"] | None = option(
-        "Plan of a circuit_switch for exchanges among experts: one for each layer, one for each "
-        "iteration, or never reconfigured (default: layer)",
+    reconfigure: Literal["collective", "iteration", "never"] | None = option(
+        "Plan for circuits of a circuit_switch: for each collective, the same for all exchanges of "
+        "experts in an iteration, or never reconfigured (default: collective)",
         group=GROUPS,
     )
     method: Any = METHOD

@@ -4,13 +4,15 @@ A collective is planned on the part of the fabric that the group of rank 0 occup
 the plans of all groups of the kind to one plan on the whole fabric, and verifies it. The united
 plan has the time of groups that share fibres, wavelengths and ports.
 
-Experts may receive different numbers of tokens. Their all_to_alls then have a demand. On a circuit
-switch, `reconfigure` selects the demand for which the switch's configurations are planned:
+On a circuit switch, `reconfigure` selects how often circuits are set up:
 | reconfigure | configurations |
 |---|---|
-| layer | planned for the demand of each exchange |
-| iteration | planned once, for the sum of all exchanges; each exchange uses all of these in turn |
-| never | one configuration for all exchanges, in which messages may need several circuits |
+| collective | planned for each collective, with all ports |
+| iteration | the same, but exchanges of experts share those planned for the sum of all exchanges |
+| never | one for the whole iteration: the ports are divided among the kinds of groups |
+
+With the first two values, the collectives of a rank run one after another, and one whose first
+circuits are not up at the end of the one before takes R longer, the time to set up circuits.
 """
 
 from __future__ import annotations
@@ -22,22 +24,20 @@ from typing import TYPE_CHECKING
 
 import opticoll
 from opticoll import _core
-from opticoll._core import Fabric, GroupedTraining, Plan
+from opticoll._core import Fabric, GroupedTraining, Outcome, Plan
 from opticoll.commands.train.energy import Spent, spent_by
 from opticoll.commands.train.group_rows import (
     GroupCollectiveRow,
     collective_row,
     demand_of,
 )
+from opticoll.commands.train.port_shares import PortShare, divide_ports
 from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling
 from opticoll.outputs.layout import PICOSECONDS
 
 if TYPE_CHECKING:
     from opticoll._core import CollectiveCost, GroupCollectiveRecord
     from opticoll.inputs.settings import Settings
-
-STATIC_ALGORITHM = "switch_configurations:configurations=one"
-"""Planner that uses a single configuration for all steps of a plan."""
 
 NO_COST = {"time_ps": 0, "reconfiguration_ps": 0}
 """Cost of an exchange without bytes."""
@@ -69,6 +69,10 @@ class GroupPrices:
         self._algorithms, self._settings = algorithms, settings
         self._reconfigure = reconfigure
         self._for_all: Plan | None = None
+        self._plans: list[Plan | None] = []
+        self.shares: list[PortShare] = []
+        if reconfigure == "never":
+            self.shares = divide_ports(fabric, self._kinds(), self._alone)
         self.times_ps: list[int] = []
         self.rows: list[GroupCollectiveRow] = []
         self.violations: list[str] = []
@@ -78,23 +82,17 @@ class GroupPrices:
 
     def find(self, record: GroupCollectiveRecord) -> None:
         """Plans a collective, verifies the plan, and simulates it."""
-        part = self._fabric.part(members_of(self._training, record))
-        demand = None
-        if record["layer"] is not None:
-            demand = travelling(demand_of(self._training, record))
-            size = max(map(sum, demand))
-            if size == 0:
-                self._add(record, None, NO_COST, 0, [])
-                return
-            plan = self._demanded(demand, part)
-            assert plan.collective.demand is not None
-            size = plan.collective.demand.largest
-        elif record["group"] == "context" and record["collective"] is None:
-            size = record["size_bytes"]
-            demand = shift(part.ranks, size)
-            plan = self._planned(demand, part, DEFAULT_ALGORITHM)
-        else:
-            plan, size = self._even(record, part), record["size_bytes"]
+        fabric, groups, algorithm = self._fabric, groups_of(self._training, record), None
+        share = next((share for share in self.shares if record["group"] in share.kinds), None)
+        if share is not None:
+            fabric, groups, algorithm = share.fabric, share.groups, share.algorithm
+        part = fabric.part(groups[0])
+        demand = self._demand(record, part.ranks)
+        if demand is not None and not any(map(any, demand)):
+            self._add(record, None, NO_COST, 0, [])
+            return
+        plan = self._plan(record, part, demand, algorithm)
+        size = size_of(plan, record)
         wrong = [violation.sentence for violation in plan.verify()]
         cost = _core.collective_cost(plan, size, **self._settings_on(part))
         tensor, _, _, data = self._training.groups
@@ -105,94 +103,90 @@ class GroupPrices:
         self.spent.append(spent_by(part, cost, together))
         self.simulator, self.policy = cost["simulator"], cost["policy"]
         alone_ps = cost["time_ps"]
-        if self._united:
-            plan, cost, more = self._beside_others(record, part, plan, size, cost, demand)
+        shown = plan.algorithm if record["collective"] else None
+        united = plan
+        if self._united and len(groups) > 1:
+            plan, united, cost, more = self._beside_others(
+                record, fabric, groups, plan, cost, demand, fixed=algorithm is not None
+            )
+            shown = plan.algorithm if record["collective"] else None
             wrong += more
-        algorithm = plan.algorithm if record["collective"] else None
-        self._add(record, algorithm, cost, alone_ps, wrong)
+        self._add(record, shown, cost, alone_ps, wrong, united)
 
-    def _beside_others(
+    def iterate(self) -> Outcome:
+        """Simulates an iteration in which the collectives take the times that were found."""
+        if self._reconfigure is None or not self._united:
+            return self._training.with_times(self.times_ps)
+        kept = [number for number, plan in enumerate(self._plans) if plan is not None]
+        plans = [plan for plan in self._plans if plan is not None]
+        sets = [0] * len(self._plans)
+        if self.shares:
+            kinds = [record["group"] for record in self._training.made_of()]
+            holders = [[kind in share.kinds for share in self.shares] for kind in kinds]
+            sets = [holder.index(True) if any(holder) else 0 for holder in holders]
+        changes: list[tuple[int, int]] = []
+        setup_ps = 0
+        if plans:
+            found, setup_ps = _core.changes_between(plans, self._fabric, self.policy or "")
+            changes = [(kept[before], kept[after]) for before, after in found]
+        if self.shares:
+            self.violations += [
+                f"the {kinds[before]} and the {kinds[after]} groups need different circuits"
+                for before, after in changes
+                if sets[before] == sets[after]
+            ]
+            changes, setup_ps = [], 0
+        return self._training.with_times(self.times_ps, sets, changes, setup_ps)
+
+    def _kinds(self) -> dict[str, tuple[list[list[int]], list[GroupCollectiveRecord]]]:
+        """Returns the groups and the collectives of each kind of group that needs circuits."""
+        kinds: dict[str, tuple[list[list[int]], list[GroupCollectiveRecord]]] = {}
+        for record in self._training.made_of():
+            groups = groups_of(self._training, record)
+            if record["group"] == "pipeline":
+                groups = pipelines_of(self._training)
+            kinds.setdefault(record["group"], (groups, []))[1].append(record)
+        return kinds
+
+    def _alone(
+        self, record: GroupCollectiveRecord, part: Fabric, algorithm: str
+    ) -> tuple[Plan, int]:
+        """Returns the plan of a collective on a part of a fabric, and its time in picoseconds."""
+        plan = self._plan(record, part, self._demand(record, part.ranks), algorithm)
+        cost = _core.collective_cost(plan, size_of(plan, record), **self._settings)
+        return plan, cost["time_ps"]
+
+    def _demand(self, record: GroupCollectiveRecord, ranks: int) -> list[list[int]] | None:
+        """Returns the bytes by source and destination; None for a collective of equal blocks."""
+        if record["layer"] is not None:
+            return travelling(demand_of(self._training, record))
+        if record["group"] == "context" and record["collective"] is None:
+            return shifts(ranks, record["size_bytes"], {1})
+        if record["group"] == "pipeline" and self._reconfigure == "never":
+            return between_stages(ranks, record["size_bytes"])
+        return None
+
+    def _plan(
         self,
         record: GroupCollectiveRecord,
         part: Fabric,
-        plan: Plan,
-        size: int,
-        alone: CollectiveCost,
         demand: list[list[int]] | None,
-    ) -> tuple[Plan, CollectiveCost, list[str]]:
-        """Returns the plan that is fastest if all groups of the kind run it, and its cost.
-
-        The third value lists the violations of the united plan.
-        """
-        groups = groups_of(self._training, record)
-        if len(groups) == 1:
-            return plan, alone, []
-        best = self._shared(plan, groups, size)
-        simulated = [name for name, _, _, left_out in plan.candidates[1:] if not left_out]
-        if record["layer"] is not None and self._reconfigure in ("iteration", "never"):
-            simulated = []
-        for name in simulated[: MAX_UNITED - 1]:
-            if best[1]["time_ps"] <= alone["time_ps"]:
-                break
-            if demand is not None:
-                other = self._planned(demand, part, name)
-            else:
-                kind = record["collective"] or "broadcast"
-                other = opticoll.plan(kind, part, name, size=size, **self._settings_on(part))
-            tried = self._shared(other, groups, size)
-            if not other.verify() and not tried[2] and tried[1]["time_ps"] < best[1]["time_ps"]:
-                best = tried
-        return best
-
-    def _shared(
-        self, plan: Plan, groups: list[list[int]], size: int
-    ) -> tuple[Plan, CollectiveCost, list[str]]:
-        """Unites the plans of all groups; returns the plan of a group, the cost, and violations."""
-        united, whole, wrong = _core.unite(plan, self._fabric, groups, size, **self._settings)
-        cost = _core.collective_cost(united, whole, **self._settings)
-        return plan, cost, [violation.sentence for violation in wrong]
-
-    def _add(
-        self,
-        record: GroupCollectiveRecord,
         algorithm: str | None,
-        cost: CollectiveCost | Mapping[str, int],
-        alone_ps: int,
-        wrong: list[str],
-    ) -> None:
-        """Adds the row of a collective."""
-        self.violations += [sentence for sentence in wrong if sentence not in self.violations]
-        self.times_ps.append(cost["time_ps"])
-        row = collective_row(
-            self._training,
-            record,
-            algorithm,
-            time_s=cost["time_ps"] / PICOSECONDS,
-            alone_s=alone_ps / PICOSECONDS,
-            reconfiguration_s=cost["reconfiguration_ps"] / PICOSECONDS,
-            verified=not wrong,
-        )
-        self.rows.append(row)
-
-    def _even(self, record: GroupCollectiveRecord, part: Fabric) -> Plan:
+    ) -> Plan:
+        """Plans a collective by `algorithm`, or by the algorithm that the user chose."""
         # A message is planned as a broadcast to one other rank.
         kind = record["collective"] or "broadcast"
-        static = kind == "all_to_all" and self._reconfigure == "never"
-        algorithm = STATIC_ALGORITHM if static else self._algorithms[kind]
-        return opticoll.plan(
-            kind, part, algorithm, size=record["size_bytes"], **self._settings_on(part)
-        )
-
-    def _demanded(self, demand: list[list[int]], part: Fabric) -> Plan:
-        """Plans an all_to_all; `demand` are the bytes by source and destination."""
-        algorithm = self._algorithms["all_to_all"]
-        if self._reconfigure not in ("iteration", "never"):
+        if demand is None:
+            algorithm = algorithm or self._algorithms[kind]
+            size = record["size_bytes"]
+            return opticoll.plan(kind, part, algorithm, size=size, **self._settings_on(part))
+        if record["layer"] is None:
+            return self._planned(demand, part, algorithm or DEFAULT_ALGORITHM)
+        algorithm = algorithm or self._algorithms["all_to_all"]
+        if self._reconfigure != "iteration":
             return self._planned(demand, part, algorithm)
         if self._for_all is None:
-            total = self._sum()
-            never = self._reconfigure == "never"
-            for_all = uniform(total) if never else total
-            self._for_all = self._planned(for_all, part, STATIC_ALGORITHM if never else algorithm)
+            self._for_all = self._planned(self._sum(), part, algorithm)
         return Plan.from_text(with_demand(self._for_all.to_text(), demand))
 
     def _planned(self, demand: list[list[int]], part: Fabric, algorithm: str) -> Plan:
@@ -206,6 +200,69 @@ class GroupPrices:
             demand=core_demand,
             **self._settings_on(part),
         )
+
+    def _beside_others(
+        self,
+        record: GroupCollectiveRecord,
+        fabric: Fabric,
+        groups: list[list[int]],
+        plan: Plan,
+        alone: CollectiveCost,
+        demand: list[list[int]] | None,
+        *,
+        fixed: bool,
+    ) -> tuple[Plan, Plan, CollectiveCost, list[str]]:
+        """Returns the plan that is fastest if all groups of the kind run it.
+
+        The second value is the united plan, the third its cost, and the fourth lists its
+        violations. If `fixed`, no other plan is tried.
+        """
+        size = size_of(plan, record)
+        best = self._shared(plan, fabric, groups, size)
+        simulated = [name for name, _, _, left_out in plan.candidates[1:] if not left_out]
+        if fixed or (record["layer"] is not None and self._reconfigure == "iteration"):
+            simulated = []
+        part = fabric.part(groups[0])
+        for name in simulated[: MAX_UNITED - 1]:
+            if best[2]["time_ps"] <= alone["time_ps"]:
+                break
+            other = self._plan(record, part, demand, name)
+            tried = self._shared(other, fabric, groups, size)
+            if not other.verify() and not tried[3] and tried[2]["time_ps"] < best[2]["time_ps"]:
+                best = tried
+        return best
+
+    def _shared(
+        self, plan: Plan, fabric: Fabric, groups: list[list[int]], size: int
+    ) -> tuple[Plan, Plan, CollectiveCost, list[str]]:
+        """Unites the plans of all groups."""
+        united, whole, wrong = _core.unite(plan, fabric, groups, size, **self._settings)
+        cost = _core.collective_cost(united, whole, **self._settings)
+        return plan, united, cost, [violation.sentence for violation in wrong]
+
+    def _add(
+        self,
+        record: GroupCollectiveRecord,
+        algorithm: str | None,
+        cost: CollectiveCost | Mapping[str, int],
+        alone_ps: int,
+        wrong: list[str],
+        plan: Plan | None = None,
+    ) -> None:
+        """Adds the row of a collective; `plan` is None if nothing is sent."""
+        self.violations += [sentence for sentence in wrong if sentence not in self.violations]
+        self.times_ps.append(cost["time_ps"])
+        self._plans.append(plan)
+        row = collective_row(
+            self._training,
+            record,
+            algorithm,
+            time_s=cost["time_ps"] / PICOSECONDS,
+            alone_s=alone_ps / PICOSECONDS,
+            reconfiguration_s=cost["reconfiguration_ps"] / PICOSECONDS,
+            verified=not wrong,
+        )
+        self.rows.append(row)
 
     def _settings_on(self, part: Fabric) -> Settings:
         """Returns the settings; a server that light joins to others has no policy itself."""
@@ -239,22 +296,26 @@ def travelling(demand: list[list[int]]) -> list[list[int]]:
     ]
 
 
-def shift(ranks: int, size_bytes: int) -> list[list[int]]:
-    """Returns the demand in which each rank sends `size_bytes` bytes to the next rank of a ring."""
+def shifts(ranks: int, size_bytes: int, places: set[int]) -> list[list[int]]:
+    """Returns the demand in which each rank sends `size_bytes` bytes `places` ahead on a ring."""
     return [
-        [size_bytes if target == (source + 1) % ranks else 0 for target in range(ranks)]
+        [size_bytes if (target - source) % ranks in places else 0 for target in range(ranks)]
         for source in range(ranks)
     ]
 
 
-def uniform(demand: list[list[int]]) -> list[list[int]]:
-    """Returns a demand with equal blocks between all pairs of ranks, and about the same total."""
-    ranks = len(demand)
-    block_bytes = max(1, sum(map(sum, demand)) // (ranks * (ranks - 1)))
+def between_stages(ranks: int, size_bytes: int) -> list[list[int]]:
+    """Returns the demand of messages to the next and to the previous stage at the same time."""
     return [
-        [0 if source == target else block_bytes for target in range(ranks)]
+        [size_bytes if abs(target - source) == 1 else 0 for target in range(ranks)]
         for source in range(ranks)
     ]
+
+
+def size_of(plan: Plan, record: GroupCollectiveRecord) -> int:
+    """Returns the size in bytes with which the plan of a collective is simulated."""
+    demand = plan.collective.demand
+    return record["size_bytes"] if demand is None else demand.largest
 
 
 _DEMAND = re.compile(r"^demand (\d+) (.*)$", re.MULTILINE)
@@ -282,12 +343,11 @@ def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
     return _DEMAND.sub(of_source, plan)
 
 
-def members_of(training: GroupedTraining, record: GroupCollectiveRecord) -> list[int]:
-    """Returns the ranks of the group of rank 0.
-
-    The group of a message consists of the two ranks of neighbouring stages or of a context group.
-    """
-    return groups_of(training, record)[0]
+def pipelines_of(training: GroupedTraining) -> list[list[int]]:
+    """Returns the ranks of all pipelines: one rank of each stage."""
+    tensor, pipeline, _, data = training.groups
+    step = tensor * training.context * data
+    return [[first + step * stage for stage in range(pipeline)] for first in range(step)]
 
 
 def groups_of(training: GroupedTraining, record: GroupCollectiveRecord) -> list[list[int]]:

@@ -33,6 +33,14 @@ class PartRow(Row, core="groups.stages"):
     replicas_hidden_s: Seconds
 
 
+class PortShareRow(Row):
+    """Ports that the groups of one kind, or of several kinds with the same groups, hold."""
+
+    kinds: list[str] = means("Kinds of groups, as in the table of collectives")
+    ports: Positive = means("Number of ports of each rank")
+    topology: str = means("Graph of the circuits, as the option `topology` of `static`")
+
+
 class GroupCollectiveRow(Row):
     """A collective in all groups of one kind, or a message between stages."""
 
@@ -136,10 +144,16 @@ class GroupsRow(Row, core="groups"):
         "Share of assignments of tokens to experts above the capacity of the experts",
         absent="the model has no experts",
     )
-    reconfigure: Literal["layer", "iteration", "never"] | None = means(
-        "Value of --reconfigure: how often configurations of a circuit switch are planned for "
-        "exchanges among experts",
-        absent="the fabric is not a circuit switch, or there are no exchanges",
+    reconfigure: Literal["collective", "iteration", "never"] | None = means(
+        "Value of --reconfigure: how often the circuits of a circuit switch are set up",
+        absent="the fabric is not a circuit switch",
+    )
+    setups: Count = means(
+        "Largest number of times that circuits of a rank are set up between two collectives"
+    )
+    ports: list[PortShareRow] | None = means(
+        "Ports of each rank that kinds of groups hold for the whole iteration",
+        absent="all collectives use all ports",
     )
     bubble: Fraction = means(
         "Share of an iteration for which a device is idle if communication takes no time: (P - "

@@ -19,9 +19,11 @@ from opticoll.commands.train.group_rows import (
     GroupCollectiveRow,
     GroupsRow,
     PartRow,
+    PortShareRow,
     collective_row,
     mean_size,
 )
+from opticoll.commands.train.port_shares import PortShare
 from opticoll.errors import TrainingError, UsageError
 from opticoll.inputs import user_function
 from opticoll.inputs.expert_skew import capacity_millionths, read_skew
@@ -215,8 +217,9 @@ class Method:
 
     `algorithms` are algorithms by collective. `contention` tells which groups share the fabric:
     all (`simulated`), those of one kind (`united`), or `none`. `alone` is the reason why not all
-    groups are simulated together, or None. `reconfigure` selects the demand for which circuits
-    among experts are planned: `layer`, `iteration` or `never`.
+    groups are simulated together, or None. `reconfigure` tells how often circuits of a circuit
+    switch are set up: for each `collective`, the same for all exchanges of an `iteration`, or
+    `never`.
     """
 
     algorithms: Mapping[str, str]
@@ -235,8 +238,7 @@ def method_of(parameters: Train, fabric: Fabric, alone: str | None) -> Method:
         raise UsageError(
             f"reconfigure: applies to a circuit_switch only, not to {fabric.family}; leave it out"
         )
-    exchanges = (parameters.expert_parallel or 1) > 1
-    reconfigure = parameters.reconfigure or "layer" if switch and exchanges else None
+    reconfigure = parameters.reconfigure or "collective" if switch else None
     contention = "simulated" if alone is None else parameters.contention or "united"
     if contention == "united" and library_of(fabric) is not None:
         alone = f"{alone}; the costs of a library are known for one group alone"
@@ -276,8 +278,8 @@ def carry_out(
             f"{record['collective'] or 'message'} of {record['group']}", number, len(records)
         )
         prices.find(record)
-    iteration = training.with_times(prices.times_ps)
-    row = _row(parameters, training, fabric, iteration, prices.rows, method)
+    iteration = prices.iterate()
+    row = _row(parameters, training, fabric, iteration, prices.rows, method, prices.shares)
     return Grouped(iteration, row, prices.simulator, prices.policy, prices.violations, prices.spent)
 
 
@@ -338,6 +340,7 @@ def _row(
     iteration: Outcome,
     collectives: list[GroupCollectiveRow],
     method: Method,
+    shares: Sequence[PortShare] = (),
 ) -> GroupsRow:
     tensor, pipeline, expert, data = training.groups
     batches, chunks = training.micro_batches, parameters.chunks or 1
@@ -362,6 +365,7 @@ def _row(
         replicate_experts=parameters.replicate_experts or 0,
         expert_placement=parameters.expert_placement or "order",
         expert_chunks=parameters.expert_chunks or 1,
+        ports=[PortShareRow.of(share, kinds=list(share.kinds)) for share in shares] or None,
         bubble=(pipeline - 1) / (chunks * batches + pipeline - 1),
         prefetch=prefetch_of(parameters),
         chunks=chunks,

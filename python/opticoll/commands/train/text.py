@@ -134,11 +134,24 @@ SHARDED = (
 
 
 RECONFIGURE = {
-    "layer": "for each exchange among experts",
-    "iteration": "once an iteration, for all exchanges among experts together",
-    "never": "one for all exchanges among experts",
+    "collective": "for each collective",
+    "iteration": "for each collective; once for all exchanges among experts together",
+    "never": "once for the whole iteration",
 }
-"""Text that says how often configurations of a circuit switch are planned, by `reconfigure`."""
+"""Text that says how often circuits of a circuit switch are planned, by `reconfigure`."""
+
+
+def _circuits(groups: GroupsRow) -> str:
+    """Returns how often circuits are set up, and the ports of kinds of groups."""
+    text = RECONFIGURE[groups.reconfigure or "collective"]
+    if groups.ports is not None:
+        held = [
+            f"{plural(share.ports, 'port')} for {' and '.join(share.kinds)} ({share.topology})"
+            for share in groups.ports
+        ]
+        return f"{text}: {', '.join(held)}"
+    times = "never" if groups.setups == 0 else f"at most {plural(groups.setups, 'time')}"
+    return f"{text}; a rank's are set up {times} between two collectives"
 
 
 def _group_facts(groups: GroupsRow) -> list[list[str]]:
@@ -167,7 +180,7 @@ def _group_facts(groups: GroupsRow) -> list[list[str]]:
     if arrangement:
         experts.append(["experts", ", ".join(arrangement)])
     if groups.reconfigure is not None:
-        experts.append(["settings", RECONFIGURE[groups.reconfigure]])
+        experts.append(["circuits", _circuits(groups)])
     contention = "simulated"
     if groups.contention == "united":
         contention = f"united, the groups of a kind share the fabric: {groups.alone}"

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::TrainingError;
 use super::parts::{StageParts, parts};
-use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining};
+use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining, SharedPorts};
 use super::stages::StageLayer;
 use super::{GroupKind, Groups};
 use crate::error::TraceError;
@@ -36,6 +36,8 @@ opticoll_simulate::totals! {
         pub messages: u64,
         /// Number of bytes sent.
         pub bytes: u64 as "B",
+        /// Largest number of times that circuits of a rank are set up between two collectives.
+        pub setups: u64,
         /// Time of each stage, divided among its causes; the last row is the mean over all ranks.
         pub stages: StageParts,
         /// Algorithms that the collectives used in the network.
@@ -85,17 +87,18 @@ impl GroupedTraining {
         self.carry_out(Carrier::Replay, network, method, algorithms)
     }
 
-    /// Executes an iteration with a given time for each collective, as if the collective's group
-    /// were alone in the network.
+    /// Executes an iteration with a given time for each collective. Without `ports`, collectives
+    /// of different kinds of groups do not wait for each other.
     ///
     /// # Errors
     /// Fails if the time of a collective is missing or a time exceeds 64 bits.
     pub fn with_times(
         &self,
         times: &BTreeMap<GroupCollective, Time>,
+        ports: Option<&SharedPorts>,
     ) -> Result<GroupedIteration, IterationError> {
         let network = TransportModel::Messages(MessageCost::Zero);
-        let carrier = Carrier::Times(times);
+        let carrier = Carrier::Times(times, ports);
         let algorithms = Algorithms::default();
         let iteration = self.carry_out(carrier, &network, &TimingModel::default(), &algorithms)?;
         Ok(GroupedIteration {
@@ -134,6 +137,7 @@ impl GroupedTraining {
             simulator: outcome.simulator,
             messages: replayed.messages,
             bytes: replayed.bytes,
+            setups: written.setups,
             stages: parts(&written, &replayed.timeline, replayed.time),
             chosen: algorithms_of_groups(&written, &outcome.collectives, &ran),
         })

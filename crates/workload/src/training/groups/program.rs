@@ -4,7 +4,7 @@
 //! In a replay, a collective either consists of simulated messages, or takes a given time
 //! ([`Carrier`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::experts::ExpertLoads;
 use super::super::operators::VALUE;
@@ -78,8 +78,44 @@ pub struct GroupCollective {
 pub enum Carrier<'a> {
     /// Each collective consists of messages, which the simulated network of a replay transports.
     Replay,
-    /// Each collective takes a given time, indexed by collective.
-    Times(&'a BTreeMap<GroupCollective, Time>),
+    /// Each collective takes a given time, indexed by collective. `None` if collectives of
+    /// different kinds of groups do not wait for each other's ports.
+    Times(&'a BTreeMap<GroupCollective, Time>, Option<&'a SharedPorts>),
+}
+
+/// Ports of a circuit switch. The collectives of a rank that use the same ports run one after
+/// another, in the order in which the rank starts them.
+///
+/// A collective takes R longer if its first circuits are not among the last circuits of the
+/// previous collective on these ports. R is the time to set up circuits. The messages between
+/// stages have other circuits forward than backward, unless their circuits are always up. The ports
+/// of a rank that receives such a message are set at the same time as the sender's ports, and have
+/// the circuits of the message from then on.
+#[derive(Debug, Clone)]
+pub struct SharedPorts {
+    /// Number of the ports that each collective uses.
+    pub set_of: BTreeMap<GroupCollective, usize>,
+    /// Time R to set up circuits; zero if circuits are always up.
+    pub setup: Time,
+    /// Pairs of a collective and the next one between which circuits are set up.
+    pub changes: BTreeSet<(GroupCollective, GroupCollective)>,
+}
+
+impl SharedPorts {
+    /// Returns whether circuits are set up between two uses of the ports of a rank.
+    pub(super) fn change_between(&self, before: PortUse, next: PortUse) -> bool {
+        let turned = before.backward != next.backward && before.collective == next.collective;
+        turned || self.changes.contains(&(before.collective, next.collective))
+    }
+}
+
+/// Use of a rank's ports by a collective.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PortUse {
+    /// The collective or message.
+    pub(super) collective: GroupCollective,
+    /// True for a message to the previous stage.
+    pub(super) backward: bool,
 }
 
 /// Trace of an iteration, with the role of each event.
@@ -94,6 +130,8 @@ pub struct GroupedTrace {
     pub(super) sent_after: BTreeMap<(u32, u32, u32), Option<u32>>,
     /// Sizes of the groups in the trace, in which one rank may represent several ranks.
     pub groups: Groups,
+    /// Largest number of times that the ports of a rank are set up between two collectives.
+    pub(super) setups: u64,
 }
 
 /// Purpose of an event in the trace.

@@ -17,7 +17,7 @@ impl GroupedTraining {
     pub fn trace(&self, carrier: Carrier<'_>) -> Result<GroupedTrace, TrainingError> {
         let groups = match carrier {
             Carrier::Replay => self.groups,
-            Carrier::Times(_) => {
+            Carrier::Times(..) => {
                 let even = (0..self.loads.exchanges()).all(|number| self.loads.is_even(number));
                 let expert = if even { 1 } else { self.groups.expert };
                 // Ranks of a context-parallel group differ if they have different experts.
@@ -36,6 +36,7 @@ impl GroupedTraining {
             roles: Vec::new(),
             sent_after: BTreeMap::new(),
             groups,
+            setups: 0,
         };
         let mut communicators = Communicators::default();
         for number in 0..self.loads.exchanges() {

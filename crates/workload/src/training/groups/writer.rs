@@ -37,7 +37,7 @@ use super::super::TrainingError;
 use super::super::buckets::Bucket;
 use super::super::practice::Recompute;
 use super::pipeline::{Pass, one_forward_one_backward};
-use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining, Role};
+use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining, PortUse, Role};
 use super::stages::Stage;
 use super::{GroupKind, Groups, RankPlace, Sharding};
 use crate::program::Call;
@@ -87,6 +87,10 @@ pub(super) struct RankWriter<'a> {
     roles: Vec<Role>,
     /// Index of the latest event of the device.
     device: Option<u32>,
+    /// Latest use of each set of the rank's ports, and the index of its event.
+    ports: BTreeMap<usize, (PortUse, Option<u32>)>,
+    /// Number of times that circuits are set up between two collectives.
+    setups: u64,
     /// Index of the event of the latest collective among replicas.
     replicas: Option<u32>,
     /// Indices of the events that gathered parameters, in order.
@@ -122,6 +126,8 @@ impl<'a> RankWriter<'a> {
             after: Vec::new(),
             roles: Vec::new(),
             device: None,
+            ports: BTreeMap::new(),
+            setups: 0,
             replicas: None,
             gathered: Vec::new(),
             sent_after: Vec::new(),
@@ -136,6 +142,7 @@ impl<'a> RankWriter<'a> {
         written.trace.after.push(self.after);
         written.roles.push(self.roles);
         written.sent_after.extend(self.sent_after);
+        written.setups = written.setups.max(self.setups);
     }
 
     fn push(
@@ -382,6 +389,20 @@ impl<'a> RankWriter<'a> {
         (2 * number + u64::from(pass.backward)) as u32
     }
 
+    /// Returns the message to the stage after a pass.
+    fn message(&self, pass: Pass) -> PortUse {
+        PortUse {
+            collective: GroupCollective {
+                group: GroupKind::Pipeline,
+                kind: None,
+                ranks: 2,
+                bytes: self.share_of_tokens(),
+                uneven: None,
+            },
+            backward: pass.backward,
+        }
+    }
+
     fn receive(&mut self, pass: Pass) -> Result<(), TrainingError> {
         let Some((peer, _)) = self.neighbour(pass, false) else {
             return Ok(());
@@ -398,6 +419,11 @@ impl<'a> RankWriter<'a> {
         let arrival = self.push(event, [], Role::Arrival { peer, tag });
         let role = Role::Stage { arrival };
         self.push_on_device(work(Time::ZERO, WAITS), Some(arrival), role);
+        let message = self.message(pass);
+        if let Carrier::Times(_, Some(shared)) = self.carrier {
+            let ports = self.ports.entry(shared.set_of[&message.collective]);
+            ports.or_insert((message, None)).0 = message;
+        }
         Ok(())
     }
 
@@ -405,18 +431,16 @@ impl<'a> RankWriter<'a> {
         let Some((peer, tag)) = self.neighbour(pass, true) else {
             return Ok(());
         };
-        let collective = GroupCollective {
-            group: GroupKind::Pipeline,
-            kind: None,
-            ranks: 2,
-            bytes: self.share_of_tokens(),
-            uneven: None,
-        };
+        let message = self.message(pass);
+        let collective = message.collective;
         *self.counts.entry(collective).or_default() += 1;
         let mut before = self.device;
         if let Some(time) = self.time(&collective)? {
-            let event = work(time, stream(GroupKind::Pipeline));
-            before = Some(self.push(event, [before], Role::Nothing));
+            let (free, setup) = self.take_ports(message, time);
+            let event = work(time.plus(setup)?, stream(GroupKind::Pipeline));
+            let event = self.push(event, [before, free], Role::Nothing);
+            self.hold_ports(message, time, event);
+            before = Some(event);
         }
         let rank = self.groups.rank(self.place);
         self.sent_after.push(((rank, peer, tag), self.device));

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::super::super::TrainingError;
-use super::super::program::{Carrier, GroupCollective, Role};
+use super::super::program::{Carrier, GroupCollective, PortUse, Role};
 use super::super::{GroupKind, RankPlace};
 use super::{RankWriter, WAITS, work};
 use crate::program::Call;
@@ -67,12 +67,19 @@ impl RankWriter<'_> {
         let before = [self.device, besides];
         match (self.time(&collective)?, collective.kind) {
             (Some(time), _) => {
+                let used = PortUse {
+                    collective,
+                    backward: false,
+                };
+                let (free, setup) = self.take_ports(used, time);
+                let before = [self.device, besides, free];
                 let barrier = self.barrier(collective.group, processor);
                 let before = match barrier {
-                    Some(event) => [Some(self.push(event, before, role)), None],
+                    Some(event) => [Some(self.push(event, before, role)), None, None],
                     None => before,
                 };
-                self.push(work(time, processor), before, role);
+                let event = self.push(work(time.plus(setup)?, processor), before, role);
+                self.hold_ports(used, time, event);
             }
             (None, Some(_)) => {
                 let event = self.event(&collective, processor);
@@ -85,6 +92,35 @@ impl RankWriter<'_> {
             events: first..self.events.len() as u32,
             device: self.device,
         })
+    }
+
+    /// Returns the event that ends the latest use of the rank's ports, and the time to set up
+    /// circuits for the next use, which takes `time`. Returns no event and no time if ports are not
+    /// shared or nothing is sent.
+    pub(super) fn take_ports(&mut self, next: PortUse, time: Time) -> (Option<u32>, Time) {
+        let Carrier::Times(_, Some(shared)) = self.carrier else {
+            return (None, Time::ZERO);
+        };
+        let latest = self.ports.get(&shared.set_of[&next.collective]);
+        let Some(&(before, event)) = latest.filter(|_| time > Time::ZERO) else {
+            return (None, Time::ZERO);
+        };
+        if shared.setup == Time::ZERO || !shared.change_between(before, next) {
+            return (event, Time::ZERO);
+        }
+        self.setups += 1;
+        (event, shared.setup)
+    }
+
+    /// Notes that the rank's ports are in use until the event `last`, unless nothing is sent.
+    pub(super) fn hold_ports(&mut self, used: PortUse, time: Time, last: u32) {
+        let Carrier::Times(_, Some(shared)) = self.carrier else {
+            return;
+        };
+        if time > Time::ZERO {
+            let ports = shared.set_of[&used.collective];
+            self.ports.insert(ports, (used, Some(last)));
+        }
     }
 
     /// Writes the device's wait for the end of an exchange.
@@ -145,7 +181,7 @@ impl RankWriter<'_> {
     pub(super) fn time(&self, collective: &GroupCollective) -> Result<Option<Time>, TrainingError> {
         match self.carrier {
             Carrier::Replay => Ok(None),
-            Carrier::Times(times) => {
+            Carrier::Times(times, _) => {
                 let time = times.get(collective).copied();
                 let missing = || {
                     let kind = collective.kind.map_or("message", CollectiveKind::name);
