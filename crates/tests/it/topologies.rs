@@ -114,6 +114,38 @@ fn a_setting_that_is_kept_pays_for_no_change() {
 }
 
 #[test]
+fn parallel_circuits_use_all_ports() {
+    for (ranks, ports) in [(2u64, 3u64), (2, 8), (3, 4), (4, 6), (6, 4)] {
+        let free = format!("ranks={ranks},ports={ports},rate=800Gb/s,reconfiguration=1ms");
+        // Bytes that the ring and its parallel circuits cut evenly.
+        let size = 5040 * 1000;
+        let sent = [
+            (AllGather, ranks - 1, 1),
+            (AllReduce, 2 * (ranks - 1), ranks),
+        ];
+        for (kind, blocks, parts) in sent {
+            // A rank sends this to its neighbours over all of its ports.
+            let least = blocks * size / parts * BETA / ports;
+            for algorithm in ["static:topology=ring", "auto"] {
+                let found = time_of(kind, algorithm, &free, size);
+                assert!(
+                    found >= least,
+                    "{kind} {ranks} {ports}: {found} below {least}"
+                );
+                assert!(
+                    found * 1000 <= least * 1001,
+                    "{kind} {ranks} {ports}: {found}, {least}"
+                );
+            }
+        }
+        let striped = format!("static:topology=ring,parallel={ports}");
+        let found = time_of(Scatter, &striped, &free, size);
+        // The root sends all blocks to the next rank.
+        assert_eq!(found, (ranks - 1) * size * BETA / ports, "{ranks} {ports}");
+    }
+}
+
+#[test]
 fn auto_keeps_a_setting_where_changes_are_dear_and_ports_are_several() {
     let fabric = "ranks=16,ports=4,rate=800Gb/s,latency=200ns,reconfiguration=10ms";
     for kind in [AllGather, AllReduce, Scatter, Gather, AllToAll] {

@@ -6,11 +6,15 @@
 //! circuit. A link has the rate of a port, and the startup time and latency of a circuit. Each step
 //! of such a plan is a slot of the switch, in which each circuit sends the data of its link. The
 //! circuit simulator determines the time of the result.
+//!
+//! If the graph has a lower degree than a rank has ports, several parallel circuits take the place
+//! of each circuit. They stripe its messages: together they act as a circuit of their total rate.
 
 mod graphs;
 mod shortest_routes;
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use crate::selection::evaluation::{Built, Candidate, Evaluation};
 use crate::{
@@ -20,7 +24,7 @@ use crate::{
 use graphs::{Graph, Topology};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
-use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::spec::{OptionRecord, Spec, SpecError, whole_number};
 use opticoll_base::units::Time;
 use opticoll_fabric::fabric::{Fabric, Light};
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
@@ -28,6 +32,7 @@ use opticoll_placement::circuit_switch::placement::PortStates;
 use opticoll_placement::{PlacementError, PlacementProblem};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::Plan;
+use opticoll_plan::schedule::{Schedule, Transfer};
 use opticoll_simulate::TimingModel;
 
 pub(crate) const PLANNER: Planner = Planner {
@@ -38,6 +43,12 @@ pub(crate) const PLANNER: Planner = Planner {
         OptionRecord::new("shifts", "shift of each port, such as 1+5; topology=shifts")
             .range("numbers below the number of ranks, joined by +")
             .default("the shifts with the fewest hops found"),
+        OptionRecord::new(
+            "parallel",
+            "number of parallel circuits in place of each circuit",
+        )
+        .range("from 1 to the number of ports")
+        .default("the fastest number"),
         OptionRecord::new("on_links", "planner that uses the graph's links")
             .range("tree_packing, matching; not for all_to_all, scatter and gather")
             .default("the fastest"),
@@ -105,25 +116,46 @@ fn plan(
         None => None,
     };
     let demand = problem.collective.demand();
-    let graphs = match Topology::named(spec)? {
-        Some(topology) => {
-            let graph = Graph::new(&topology, switch, demand).map_err(|rule| {
-                let option = if spec.option("topology").is_some() {
-                    "topology"
-                } else {
-                    "shifts"
-                };
-                spec.refuse(option, rule)
-            })?;
-            vec![graph]
-        }
-        None => Graph::all(switch, demand),
-    };
+    let topology = Topology::named(spec)?;
+    let parallel = parallel(spec, switch)?;
+    let mut graphs = Graph::all(switch, demand);
+    if let Some(topology) = topology {
+        let build = |parallel| Graph::new(&topology, parallel, switch, demand);
+        let built = match parallel {
+            Some(parallel) => build(parallel).map(|graph| vec![graph]),
+            None => build(1).map(|graph| {
+                let more = (2..=switch.ports).filter_map(|parallel| build(parallel).ok());
+                iter::once(graph).chain(more).collect()
+            }),
+        };
+        graphs = built.map_err(|rule| {
+            let option = if spec.option("topology").is_some() {
+                "topology"
+            } else {
+                "shifts"
+            };
+            spec.refuse(option, rule)
+        })?;
+    } else if let Some(parallel) = parallel {
+        graphs.retain(|graph| graph.parallel == parallel);
+    }
     let offers = graphs
         .into_iter()
         .map(|graph| offer(problem, switch, graph, on_links));
     let evaluation = Evaluation::new(problem)?;
     evaluation.choose(offers.collect::<Result<_, PlannerError>>()?)
+}
+
+/// Returns the number of parallel circuits that a specification names, or `None`.
+fn parallel(spec: &Spec, switch: &CircuitSwitch) -> Result<Option<u32>, SpecError> {
+    let Some(text) = spec.option("parallel") else {
+        return Ok(None);
+    };
+    let number = whole_number(text).filter(|number| (1..=switch.ports).contains(number));
+    let rule = || format!("must be a whole number from 1 to {}", switch.ports);
+    number
+        .map(Some)
+        .ok_or_else(|| spec.refuse("parallel", rule()))
 }
 
 fn uses_shortest_routes(problem: &PlanningProblem<'_>) -> bool {
@@ -150,7 +182,7 @@ fn candidates<'a>(
     };
     let transfers = u64::from(switch.ranks).pow(2);
     if check(switch).is_err()
-        || switch.ranks < 3
+        || switch.ranks < 2
         || switch.ports < 2
         || switch.ranks > max_ranks
         || transfers > problem.max_transfers
@@ -262,7 +294,8 @@ fn fastest_on_links(
     Ok(plan.into_expanded())
 }
 
-/// Replaces the links of a plan by the circuits of the graph, with one slot per step.
+/// Replaces the links of a plan by the circuits of the graph, with one slot per step. Each chunk is
+/// cut into as many pieces as there are parallel circuits.
 fn over_circuits(
     links_plan: Plan,
     problem: &PlanningProblem<'_>,
@@ -271,26 +304,47 @@ fn over_circuits(
     name: &Spec,
 ) -> Result<Plan, PlannerError> {
     let lights = lights(switch, graph);
-    let name = name.to_string();
-    let mut plan = Plan::without_light(problem.fabric, links_plan.schedule, name);
-    plan.light = Vec::with_capacity(plan.len());
-    for transfer in 0..plan.schedule.len() {
+    let links_schedule = &links_plan.schedule;
+    let collective = links_schedule.collective;
+    let pieces = collective.pieces() * graph.parallel;
+    let mut schedule = Schedule::new(collective.with_pieces(pieces)?);
+    let mut light = Vec::new();
+    for step in 0..links_schedule.steps() {
         interrupt::check();
-        let (from, to) = plan.schedule.ends(transfer);
-        let light = lights.get(&[from, to]).ok_or_else(|| {
-            let sentence = format!("no circuit of the topology joins rank {from} to rank {to}");
-            PlacementError::new(PlacementProblem::Unfit, sentence)
-        })?;
-        plan.light.push(*light);
+        schedule.begin_step();
+        for transfer in links_schedule.step(step) {
+            let transfer = links_schedule.transfer(transfer);
+            let (from, to) = (transfer.source, transfer.destination);
+            let circuits = lights.get(&[from, to]).ok_or_else(|| {
+                let sentence = format!("no circuit of the topology joins rank {from} to rank {to}");
+                PlacementError::new(PlacementProblem::Unfit, sentence)
+            })?;
+            for (number, circuit) in (0..).zip(circuits) {
+                schedule.push(Transfer {
+                    chunk: transfer.chunk * graph.parallel + number * transfer.count,
+                    ..transfer
+                });
+                light.push(*circuit);
+            }
+        }
     }
+    let mut plan = Plan::without_light(problem.fabric, schedule, name.to_string());
+    plan.light = light;
     Ok(plan)
 }
 
-/// Returns the ports of each circuit; indexed by [source, destination] of the circuit.
-fn lights(switch: &CircuitSwitch, graph: &Graph) -> BTreeMap<[u32; 2], Light> {
-    let ends: Vec<(u32, [u32; 2])> = graph.circuits().map(|ends| (0, ends)).collect();
+/// Returns the ports of parallel circuits; indexed by [source, destination] of the circuits.
+fn lights(switch: &CircuitSwitch, graph: &Graph) -> BTreeMap<[u32; 2], Vec<Light>> {
+    let ends = graph.circuits().map(|ends| (0, ends));
+    let ends: Vec<(u32, [u32; 2])> = ends
+        .flat_map(|ends| iter::repeat_n(ends, graph.parallel as usize))
+        .collect();
     let lights = PortStates::new(switch).enter(0, &ends);
-    ends.into_iter().map(|(_, ends)| ends).zip(lights).collect()
+    let mut parallel = BTreeMap::<_, Vec<Light>>::new();
+    for ((_, ends), light) in ends.into_iter().zip(lights) {
+        parallel.entry(ends).or_default().push(light);
+    }
+    parallel
 }
 
 impl Graph {
@@ -304,20 +358,21 @@ impl Graph {
             "custom:ranks={},links={},rate={}b/s,latency={latency}",
             self.ranks(),
             links.join("+"),
-            switch.rate.bits_per_second()
+            switch.rate.bits_per_second() * u64::from(self.parallel)
         );
         Fabric::parse(&text)
             .map_err(|error| PlacementError::new(PlacementProblem::Unfit, error).into())
     }
 
     fn spec(&self) -> Spec {
-        let spec = Spec::new(NAME).with("topology", self.topology.name());
-        match &self.topology {
-            Topology::Shifts(Some(shifts)) => {
-                let shifts: Vec<String> = shifts.iter().map(u32::to_string).collect();
-                spec.with("shifts", shifts.join("+"))
-            }
-            _ => spec,
+        let mut spec = Spec::new(NAME).with("topology", self.topology.name());
+        if let Topology::Shifts(Some(shifts)) = &self.topology {
+            let shifts: Vec<String> = shifts.iter().map(u32::to_string).collect();
+            spec = spec.with("shifts", shifts.join("+"));
+        }
+        match self.parallel {
+            1 => spec,
+            parallel => spec.with("parallel", parallel.to_string()),
         }
     }
 }

@@ -38,7 +38,9 @@ class PortShareRow(Row):
 
     kinds: list[str] = means("Kinds of groups, as in the table of collectives")
     ports: Positive = means("Number of ports of each rank")
-    topology: str = means("Graph of the circuits, as the option `topology` of `static`")
+    topology: str = means(
+        "Graph of the circuits: the option `topology` of `static`, with `shifts` and `parallel`"
+    )
 
 
 class GroupCollectiveRow(Row):

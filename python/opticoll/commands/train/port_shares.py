@@ -11,7 +11,6 @@ taken.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     Parameters are the collective, the group's part of a fabric, and the algorithm.
     """
 
-STATIC_ALGORITHM = "static"
-"""Planner that uses a single configuration for all steps of a plan."""
+PREFIX = "static:topology="
+"""Specification of the planner of a single configuration, before the name of a topology."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class PortShare:
     @property
     def algorithm(self) -> str:
         """Returns the specification of the planner."""
-        return f"{STATIC_ALGORITHM}:topology={self.topology}"
+        return PREFIX + self.topology
 
 
 def divide_ports(fabric: Fabric, kinds: Kinds, planned: Planned) -> list[PortShare]:
@@ -105,11 +104,7 @@ def _share(
     part = switch.part(groups[0])
     records = [record for name in names for record in kinds[name][1]]
     largest = max(records, key=lambda record: record["count"] * record["size_bytes"])
-    plan, _ = planned(largest, part, STATIC_ALGORITHM)
-    topology = re.search(r"topology=([^,]*(?:,shifts=[^,]*)?)", plan.algorithm)
-    assert topology is not None
-    times = [
-        record["count"] * planned(record, part, f"{STATIC_ALGORITHM}:topology={topology[1]}")[1]
-        for record in records
-    ]
-    return PortShare(tuple(names), groups, ports, switch, topology[1], sum(times))
+    plan, _ = planned(largest, part, "static")
+    topology = plan.algorithm.removeprefix(PREFIX).partition(",on_links=")[0]
+    times = [record["count"] * planned(record, part, PREFIX + topology)[1] for record in records]
+    return PortShare(tuple(names), groups, ports, switch, topology, sum(times))

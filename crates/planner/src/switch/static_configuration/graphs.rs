@@ -91,27 +91,45 @@ pub(super) struct Graph {
     pub(super) topology: Topology,
     /// Destinations of the circuits of each rank, in ascending order; indexed by source.
     pub(super) next: Vec<Vec<u32>>,
+    /// Number of parallel circuits in place of each circuit, which stripe its messages.
+    pub(super) parallel: u32,
 }
 
 impl Graph {
-    /// Returns the graphs of all topologies that the ports permit, without duplicates.
+    /// Returns the graphs of all topologies that the ports permit, without duplicates. With
+    /// parallel circuits, only rings and complete graphs are returned. Of equal graphs, the one
+    /// with the most parallel circuits is returned.
     pub(super) fn all(switch: &CircuitSwitch, demand: Option<&DemandMatrix>) -> Vec<Graph> {
         let mut graphs: Vec<Graph> = Vec::new();
-        for topology in &Topology::ALL {
-            if let Ok(graph) = Graph::new(topology, switch, demand) {
-                if graphs.iter().all(|other| other.next != graph.next) {
-                    graphs.push(graph);
+        for parallel in (1..=switch.ports).rev() {
+            let is_complete = switch.ports / parallel >= switch.ranks - 1;
+            let topologies = Topology::ALL.iter().filter(|topology| match topology {
+                Topology::Ring => true,
+                Topology::Shifts(_) => parallel == 1 || is_complete,
+                _ => parallel == 1,
+            });
+            for topology in topologies {
+                if let Ok(graph) = Graph::new(topology, parallel, switch, demand) {
+                    if graphs.iter().all(|other| other.next != graph.next) {
+                        graphs.push(graph);
+                    }
                 }
             }
         }
         graphs
     }
 
+    /// Builds the graph of a topology, with `parallel` ports for each circuit.
     pub(super) fn new(
         topology: &Topology,
+        parallel: u32,
         switch: &CircuitSwitch,
         demand: Option<&DemandMatrix>,
     ) -> Result<Graph, String> {
+        let switch = &CircuitSwitch {
+            ports: switch.ports / parallel,
+            ..switch.clone()
+        };
         let (ranks, ports) = (switch.ranks, switch.ports);
         let shifted = |shifts: &[u32]| {
             circuits_of_rule(ranks, |rank| {
@@ -169,7 +187,11 @@ impl Graph {
                 circuits_of_rule(ranks, |rank| torus(rank, &dimensions))
             }
         };
-        let graph = Graph { topology, next };
+        let graph = Graph {
+            topology,
+            next,
+            parallel,
+        };
         match graph.is_connected() {
             true => Ok(graph),
             false => Err("does not lead to all ranks".into()),
@@ -190,8 +212,11 @@ impl Graph {
         for [from, to] in self.circuits() {
             next[to as usize].push(from);
         }
-        let topology = self.topology.clone();
-        Graph { topology, next }
+        Graph {
+            topology: self.topology.clone(),
+            next,
+            parallel: self.parallel,
+        }
     }
 
     fn is_connected(&self) -> bool {
@@ -258,7 +283,11 @@ fn for_demand(mut next: Vec<Vec<u32>>, demand: &DemandMatrix, ports: u32) -> Vec
         }
     }
     let topology = Topology::Demand;
-    let mut graph = Graph { topology, next };
+    let mut graph = Graph {
+        topology,
+        next,
+        parallel: 1,
+    };
     let cost = |graph: &Graph| -> Option<u128> {
         let hops = (0..ranks as u32).flat_map(|rank| graph.hops(rank));
         let pairs = hops.zip(&amounts);

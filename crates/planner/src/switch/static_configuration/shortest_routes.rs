@@ -11,13 +11,14 @@
 //! least.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use super::graphs::Graph;
 use super::lights;
 use crate::{PlannerError, PlanningProblem};
 use opticoll_base::interrupt;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
-use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::collective::{Collective, CollectiveKind, DemandMatrix};
 use opticoll_plan::plan::{Plan, Relay};
 use opticoll_plan::schedule::{Schedule, Transfer};
 
@@ -47,7 +48,7 @@ pub(super) fn plan(
     let total: u64 = hops.iter().flatten().map(|hops| u64::from(*hops)).sum();
     problem.fits(total)?;
     let diameter = hops.iter().flatten().copied().max().unwrap_or(1);
-    let collective = problem.collective;
+    let collective = cut(problem.collective, graph.parallel)?;
     let amounts = match collective.demand() {
         Some(demand) => demand.matrix(),
         None => vec![1; hops.len() * ranks as usize],
@@ -79,25 +80,29 @@ pub(super) fn plan(
         else {
             continue;
         };
-        let transfer = schedule.len() as u32;
-        let chunks = collective.chunks_of_blocks(block..block + 1);
-        schedule.push(Transfer {
-            count: chunks.len() as u32,
-            ..Transfer::copy(chunks.start, source, destination)
-        });
-        for (place, (from, to, slot)) in crossings.into_iter().enumerate() {
-            let circuit_light = lights[&[from, to]];
-            match place {
-                0 => {
-                    slots.push(slot);
-                    light.push(circuit_light);
+        for (number, chunks) in shares(
+            collective.chunks_of_blocks(block..block + 1),
+            graph.parallel,
+        ) {
+            let transfer = schedule.len() as u32;
+            schedule.push(Transfer {
+                count: chunks.len() as u32,
+                ..Transfer::copy(chunks.start, source, destination)
+            });
+            for (place, &(from, to, slot)) in crossings.iter().enumerate() {
+                let circuit_light = lights[&[from, to]][number];
+                match place {
+                    0 => {
+                        slots.push(slot);
+                        light.push(circuit_light);
+                    }
+                    _ => relays.push(Relay {
+                        transfer,
+                        rank: from,
+                        light: circuit_light,
+                        slot,
+                    }),
                 }
-                _ => relays.push(Relay {
-                    transfer,
-                    rank: from,
-                    light: circuit_light,
-                    slot,
-                }),
             }
         }
     }
@@ -107,6 +112,35 @@ pub(super) fn plan(
     plan.slot = slots;
     plan.relays = relays;
     Ok(plan)
+}
+
+/// Returns the collective with each block cut into pieces for parallel circuits.
+fn cut(collective: Collective, parallel: u32) -> Result<Collective, PlannerError> {
+    let Some(demand) = collective.demand() else {
+        return Ok(collective.with_pieces(collective.pieces() * parallel)?);
+    };
+    let parallel = u64::from(parallel);
+    let pieces = demand.pairs().flat_map(|(source, destination, chunks)| {
+        let amount: u64 = chunks.map(|chunk| demand.amount(chunk)).sum();
+        let edge = move |piece: u64| amount * piece / parallel;
+        (0..parallel)
+            .map(move |piece| (source, destination, edge(piece + 1) - edge(piece)))
+            .filter(|(_, _, amount)| *amount > 0)
+    });
+    let pieces: Vec<(u32, u32, u64)> = pieces.collect();
+    let demand = DemandMatrix::new(demand.ranks(), pieces);
+    let demand = demand.map_err(|error| PlannerError::CollectiveSize(error.into()))?;
+    Ok(collective.without_demand().with_demand(demand)?)
+}
+
+/// Divides the chunks of a block among parallel circuits. Returns the number of each circuit with
+/// its chunks.
+fn shares(chunks: Range<u32>, parallel: u32) -> impl Iterator<Item = (usize, Range<u32>)> {
+    let count = chunks.len() as u32;
+    let edge = move |circuit: u32| chunks.start + count * circuit / parallel;
+    (0..parallel)
+        .map(move |circuit| (circuit as usize, edge(circuit)..edge(circuit + 1)))
+        .filter(|(_, chunks)| !chunks.is_empty())
 }
 
 /// A circuit on the route of a block. `circuit` is the index of the circuit.
