@@ -57,13 +57,27 @@ def test_stages_and_tensor_groups_take_turns_with_the_ports() -> None:
     assert time == pytest.approx(without + 4 * SETUP, abs=1e-9)
 
 
-def test_a_rank_carries_out_one_collective_at_a_time() -> None:
+@pytest.mark.parametrize("fabric", [switch(4), "passive_star:ranks=4,wavelengths=4"])
+def test_a_rank_carries_out_one_collective_at_a_time(fabric: str) -> None:
     options: dict[str, Any] = {"tensor_parallel": 2, "device": None, "throughput": "1000PFLOP/s"}
-    time, groups = groups_on(switch(4), **options)
+    time, groups = groups_on(fabric, **options)
     busy = sum(one.count * one.time_s for one in groups.collectives) + groups.setups * SETUP
     assert busy <= time <= busy * 1.001
-    alone, _ = groups_on(switch(4), contention="none", **options)
+    alone, _ = groups_on(fabric, contention="none", **options)
     assert alone < busy
+
+
+def test_groups_within_servers_have_ports_of_their_own() -> None:
+    servers = "dgx_h100:boxes=2,outside=circuit_switch/rate=400Gb/s/reconfiguration=20us"
+    options: dict[str, Any] = {"tensor_parallel": 8, "device": None, "throughput": "1000PFLOP/s"}
+    time, groups = groups_on(servers, **options)
+    times = {"tensor": 0.0, "data": 0.0}
+    for one in groups.collectives:
+        times[one.group] += one.count * one.time_s
+    assert max(times.values()) <= time < sum(times.values())
+    assert groups.setups == 0
+    with pytest.raises(UsageError, match="without servers"):
+        groups_on(servers, reconfigure="never", **options)
 
 
 def test_kinds_of_groups_hold_ports_for_the_whole_iteration() -> None:

@@ -11,8 +11,9 @@ On a circuit switch, `reconfigure` selects how often circuits are set up:
 | iteration | the same, but exchanges of experts share those planned for the sum of all exchanges |
 | never | one for the whole iteration: the ports are divided among the kinds of groups |
 
-With the first two values, the collectives of a rank run one after another, and one whose first
-circuits are not up at the end of the one before takes R longer, the time to set up circuits.
+With the first two values, a collective whose first circuits are not up at the end of the one
+before takes R longer, the time to set up circuits. The collectives of a rank that use the same
+ports run one after another, on every fabric.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class GroupPrices:
         self._reconfigure = reconfigure
         self._for_all: Plan | None = None
         self._plans: list[Plan | None] = []
+        self._within: set[str] = set()
         self.shares: list[PortShare] = []
         if reconfigure == "never":
             self.shares = divide_ports(fabric, self._kinds(), self._alone)
@@ -87,6 +89,8 @@ class GroupPrices:
         if share is not None:
             fabric, groups, algorithm = share.fabric, share.groups, share.algorithm
         part = fabric.part(groups[0])
+        if are_within_servers(groups, fabric):
+            self._within.add(record["group"])
         demand = self._demand(record, part.ranks)
         if demand is not None and not any(map(any, demand)):
             self._add(record, None, NO_COST, 0, [])
@@ -101,7 +105,8 @@ class GroupPrices:
         ranks = 1 if record["group"] == "pipeline" else part.ranks
         together = record["count"] * (ranks_of_stage // ranks)
         self.spent.append(spent_by(part, cost, together))
-        self.simulator, self.policy = cost["simulator"], cost["policy"]
+        if record["group"] not in self._within or not self.simulator:
+            self.simulator, self.policy = cost["simulator"], cost["policy"]
         alone_ps = cost["time_ps"]
         shown = plan.algorithm if record["collective"] else None
         united = plan
@@ -115,20 +120,11 @@ class GroupPrices:
 
     def iterate(self) -> Outcome:
         """Simulates an iteration in which the collectives take the times that were found."""
-        if self._reconfigure is None or not self._united:
+        if not self._united:
             return self._training.with_times(self.times_ps)
-        kept = [number for number, plan in enumerate(self._plans) if plan is not None]
-        plans = [plan for plan in self._plans if plan is not None]
-        sets = [0] * len(self._plans)
-        if self.shares:
-            kinds = [record["group"] for record in self._training.made_of()]
-            holders = [[kind in share.kinds for share in self.shares] for kind in kinds]
-            sets = [holder.index(True) if any(holder) else 0 for holder in holders]
-        changes: list[tuple[int, int]] = []
-        setup_ps = 0
-        if plans:
-            found, setup_ps = _core.changes_between(plans, self._fabric, self.policy or "")
-            changes = [(kept[before], kept[after]) for before, after in found]
+        kinds = [record["group"] for record in self._training.made_of()]
+        sets = [self._port_set(kind) for kind in kinds]
+        changes, setup_ps = self._changes()
         if self.shares:
             self.violations += [
                 f"the {kinds[before]} and the {kinds[after]} groups need different circuits"
@@ -137,6 +133,28 @@ class GroupPrices:
             ]
             changes, setup_ps = [], 0
         return self._training.with_times(self.times_ps, sets, changes, setup_ps)
+
+    def _port_set(self, kind: str) -> int:
+        """Returns the number of the ports that collectives of a kind of group use.
+
+        Groups within a server use other ports than groups across servers.
+        """
+        for number, share in enumerate(self.shares):
+            if kind in share.kinds:
+                return number
+        return int(kind in self._within)
+
+    def _changes(self) -> tuple[list[tuple[int, int]], int]:
+        """Returns the pairs of collectives between which circuits are set up.
+
+        The second value is the time of a setup in picoseconds.
+        """
+        kept = [number for number, plan in enumerate(self._plans) if plan is not None]
+        plans = [plan for plan in self._plans if plan is not None]
+        if self._reconfigure is None or not plans:
+            return [], 0
+        found, setup_ps = _core.changes_between(plans, self._fabric, self.policy or "")
+        return [(kept[before], kept[after]) for before, after in found], setup_ps
 
     def _kinds(self) -> dict[str, tuple[list[list[int]], list[GroupCollectiveRecord]]]:
         """Returns the groups and the collectives of each kind of group that needs circuits."""
@@ -310,6 +328,14 @@ def between_stages(ranks: int, size_bytes: int) -> list[list[int]]:
         [size_bytes if abs(target - source) == 1 else 0 for target in range(ranks)]
         for source in range(ranks)
     ]
+
+
+def are_within_servers(groups: list[list[int]], fabric: Fabric) -> bool:
+    """Returns whether each group is within one of several servers of GPUs."""
+    if fabric.family != "gpu_servers":
+        return False
+    per_server = fabric.ranks // int(fabric.option("boxes") or 1)
+    return all(len({rank // per_server for rank in group}) == 1 for group in groups)
 
 
 def size_of(plan: Plan, record: GroupCollectiveRecord) -> int:

@@ -233,10 +233,15 @@ def method_of(parameters: Train, fabric: Fabric, alone: str | None) -> Method:
 
     `alone` is the reason why not all groups are simulated together, or None.
     """
-    switch = fabric.family == "circuit_switch"
+    joined = fabric.option("outside") if fabric.family == "gpu_servers" else fabric.family
+    switch = (joined or "").startswith("circuit_switch")
     if parameters.reconfigure is not None and not switch:
         raise UsageError(
             f"reconfigure: applies to a circuit_switch only, not to {fabric.family}; leave it out"
+        )
+    if parameters.reconfigure == "never" and fabric.family == "gpu_servers":
+        raise UsageError(
+            "reconfigure never: divides the ports of a circuit_switch without servers; leave it out"
         )
     reconfigure = parameters.reconfigure or "collective" if switch else None
     contention = "simulated" if alone is None else parameters.contention or "united"

@@ -150,8 +150,8 @@ def _circuits(groups: GroupsRow) -> str:
             for share in groups.ports
         ]
         return f"{text}: {', '.join(held)}"
-    times = "never" if groups.setups == 0 else f"at most {plural(groups.setups, 'time')}"
-    return f"{text}; a rank's are set up {times} between two collectives"
+    setups = f"at most {plural(groups.setups, 'setup')}" if groups.setups else "no setup"
+    return f"{text}; {setups} between the collectives of a rank"
 
 
 def _group_facts(groups: GroupsRow) -> list[list[str]]:
