@@ -29,19 +29,16 @@ FABRICS = {
     "WSS grid": "wss_grid:rows=8,columns=8,rate=400Gb/s",
     "lightpaths, 5 ms": "lightpath_grid:ranks=64,ports=8,rate=100Gb/s,latency=500ns",
     "lightpaths, 10 us": ("lightpath_grid:ranks=64,ports=8,rate=100Gb/s,latency=500ns,setup=5us"),
-    "OCS, 1.2 ms": (
-        "circuit_switch:ranks=64,latency=500ns,reconfiguration=1200us,first_configuration=charged"
-    ),
-    "OCS, 10 us": (
-        "circuit_switch:ranks=64,latency=500ns,reconfiguration=10us,first_configuration=charged"
-    ),
-    "OCS, 10 us, first setting there": (
-        "circuit_switch:ranks=64,latency=500ns,reconfiguration=10us"
-    ),
+    "OCS, 1.2 ms": "circuit_switch:ranks=64,latency=500ns,reconfiguration=1200us",
+    "OCS, 10 us": "circuit_switch:ranks=64,latency=500ns,reconfiguration=10us",
+    "OCS, lasting circuits": "circuit_switch:ranks=64,ports=2,rate=400Gb/s,latency=500ns",
     "fat tree": "fat_tree:down=8x8,up=1x8,rate=100GB/s,latency=500ns",
     "torus": "torus:dims=8x8,rate=25GB/s,latency=500ns",
 }
 """By the name in the table."""
+
+LASTING = "OCS, lasting circuits"
+"""Fabric whose circuits are set up once, before training."""
 
 WORKLOADS: dict[str, dict[str, Any]] = {
     "ResNet50": {"model": "resnet50", "batch": 32, "device": "a100"},
@@ -63,19 +60,18 @@ This page times an iteration of training on the optical fabrics of the papers, o
 switch (OCS), on a fat tree and on a torus. Each fabric has 64 ranks, and each rank can inject 800
 Gb/s. For each workload the table has three columns: the time of an iteration, the ratio of this
 time to the time on the fastest fabric (`of the fastest`), and the share of the iteration in which
-devices do not compute (`waiting`). A value after ≥ is a lower limit, because opticoll times each
-group of ranks as if it were alone ([why](training.md#contention-between-groups)). On the WDM ring,
-the fat tree and the torus, opticoll simulates the contention between groups.
+devices do not compute (`waiting`). On the WDM ring, the fat tree and the torus, all groups of ranks
+are simulated together. On the other fabrics, the groups of one kind share the fabric, and the
+collectives of a rank take turns ([contention](training.md#contention-between-groups)).
 
 """
 
 REMARKS = """\
 How to read the table:
 
-- On an OCS with `first_configuration=charged`, the first configuration of each collective is
-  charged, as if another collective had used the ports before. In the row `OCS, 10 us, first setting
-  there`, first configurations are not charged. The time of a real OCS with a reconfiguration time
-  of 10 us lies between this row and the row `OCS, 10 us`.
+- In the rows `OCS, 1.2 ms` and `OCS, 10 us`, circuits are set up for each collective. In the row
+  `OCS, lasting circuits`, they are set up once, before training, and each kind of group has ports
+  of its own ([`--reconfigure never`](training.md#circuits-for-each-collective-or-for-the-whole-iteration)).
 - In the row `lightpaths, 5 ms`, a setup takes 5 ms and a teardown takes 5 ms, as in [the
   paper](obs-grid.md). In the row `lightpaths, 10 us`, a setup takes 5 us and a teardown takes 5 us.
 - The load of the experts is skewed. The devices of popular experts compute longer, and on every
@@ -86,9 +82,11 @@ What follows:
 - ResNet50 hardly waits for a network, except for lightpaths that take 5 ms to set up: its gradients
   are sent during the backward pass.
 - GPT waits for a third of an iteration or more on every fabric, because nothing hides the
-  exchanges of tensor parallelism. An OCS of 10 us is about as fast as the fat tree. The WDM ring,
-  the WSS grid and the torus are slower: groups share their links or tune lasers often. An OCS of
-  1.2 ms is slower still.
+  exchanges of tensor parallelism. An OCS of 10 us is about as fast as the fat tree. An OCS of 1.2 ms
+  takes 1.11 times as long: its circuits change only where gradients interrupt the exchanges of
+  tensor groups. With lasting circuits, tensor groups have one of the two ports, and an iteration
+  takes 1.36 times as long. On the WDM ring, the WSS grid and the torus, groups share links or tune
+  lasers often.
 - Experts wait for most of an iteration on every fabric, because of the skew of their load.
 
 """
@@ -102,7 +100,6 @@ class Cell:
     fabric: str
     iteration_s: float
     computing_s: float
-    is_alone: bool
 
     @property
     def waiting(self) -> float:
@@ -114,11 +111,10 @@ def cell(workload: str, fabric: str) -> Cell:
     """Plans, verifies and times an iteration."""
     machine = opticoll.Fabric(FABRICS[fabric])
     assert machine.injection_bandwidth == INJECTION, fabric
-    asked = dict(WORKLOADS[workload])
+    asked = WORKLOADS[workload] | ({"reconfigure": "never"} if fabric == LASTING else {})
     row = opticoll.train(asked.pop("model"), machine, **asked)
     assert row.verified, f"{workload} on {fabric}"
-    is_alone = row.groups is not None and row.groups.alone is not None
-    return Cell(workload, fabric, row.iteration_s, row.compute_s, is_alone)
+    return Cell(workload, fabric, row.iteration_s, row.compute_s)
 
 
 def cells(say: bool) -> list[Cell]:
@@ -144,9 +140,7 @@ def table(made: Iterable[Cell]) -> str:
             (own,) = [one for one in of_workload if one.fabric == fabric]
             least = min(one.iteration_s for one in of_workload)
             multiple = f"{own.iteration_s / least:.2f}"
-            mark = "≥ " if own.is_alone else ""
-            time = f"{mark}{human_seconds(own.iteration_s)}"
-            cells_of += [time, f"{mark}{multiple}", f"{mark}{own.waiting:.1%}"]
+            cells_of += [human_seconds(own.iteration_s), multiple, f"{own.waiting:.1%}"]
         lines.append(f"| {fabric} | {' | '.join(cells_of)} |")
     return "\n".join(lines)
 
@@ -184,7 +178,7 @@ def page(made: list[Cell]) -> str:
 |---|---|
 {fabrics}
 
-| workload | command, with `--fabric` |
+| workload | command, with `--fabric`, and `--reconfigure never` for lasting circuits |
 |---|---|
 {workloads}
 
