@@ -71,7 +71,8 @@ How to read the table:
 
 - In the rows `OCS, 1.2 ms` and `OCS, 10 us`, circuits are set up for each collective. In the row
   `OCS, lasting circuits`, they are set up once, before training, and each kind of group has ports
-  of its own ([`--reconfigure never`](training.md#circuits-for-each-collective-or-for-the-whole-iteration)).
+  of its own ([never
+  reconfigured](training.md#circuits-for-each-collective-or-for-the-whole-iteration)).
 - In the row `lightpaths, 5 ms`, a setup takes 5 ms and a teardown takes 5 ms, as in [the
   paper](obs-grid.md). In the row `lightpaths, 10 us`, a setup takes 5 us and a teardown takes 5 us.
 - The load of the experts is skewed. The devices of popular experts compute longer, and on every
@@ -82,8 +83,8 @@ What follows:
 - ResNet50 hardly waits for a network, except for lightpaths that take 5 ms to set up: its gradients
   are sent during the backward pass.
 - GPT waits for a third of an iteration or more on every fabric, because nothing hides the
-  exchanges of tensor parallelism. An OCS of 10 us is about as fast as the fat tree. An OCS of 1.2 ms
-  takes 1.11 times as long: its circuits change only where gradients interrupt the exchanges of
+  exchanges of tensor parallelism. An OCS of 10 us is about as fast as the fat tree. An OCS of 1.2
+  ms takes 1.11 times as long: its circuits change only where gradients interrupt the exchanges of
   tensor groups. With lasting circuits, tensor groups have one of the two ports, and an iteration
   takes 1.36 times as long. On the WDM ring, the WSS grid and the torus, groups share links or tune
   lasers often.
