@@ -58,7 +58,7 @@ bench: $(VENV)/built
 # Seconds for each target. What is found stays in fuzz/artifacts; `fuzz/corpus` is kept from run to run.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
-PYTHON_TARGETS := yaml toml graph_json graphml gml edge_list sndlib nccl_topology layers measured_times parquet tar otf2 sends te_ccl sccl simai_workload liballprof chakra_json
+PYTHON_TARGETS := yaml toml graph_json graphml gml edge_list sndlib nccl_topology hwloc layers measured_times parquet tar otf2 sends te_ccl sccl simai_workload liballprof chakra_json
 LIMITS := -max_total_time=$(FUZZ_SECONDS) -timeout=60 -rss_limit_mb=3000 -max_len=4096
 
 fuzz: $(VENV)/built

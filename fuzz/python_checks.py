@@ -72,6 +72,12 @@ def check_nccl_topology(content: bytes) -> list[str]:
     return _refusals_of_file(content, ".xml", read_graph)
 
 
+def check_hwloc(content: bytes) -> list[str]:
+    """Checks the reader of topologies of hwloc."""
+    rates = {"boxes": 2, "nic_rate": "100Gb/s", "pci_rate": "12GB/s", "processor_rate": "9GB/s"}
+    return _refusals_of_file(content, ".xml", lambda path: _as("hwloc", path, **rates))
+
+
 def _read_fibres(path: Path) -> object:
     return read_graph(path, wavelengths=2)
 
@@ -182,6 +188,7 @@ CHECKS: dict[str, Callable[[bytes], list[str]]] = {
     "graph_json": check_graph_json,
     "graphml": check_graphml,
     "nccl_topology": check_nccl_topology,
+    "hwloc": check_hwloc,
     "gml": check_gml,
     "edge_list": check_edge_list,
     "sndlib": check_sndlib,

@@ -169,7 +169,7 @@ BAD_GRAPHS: dict[str, tuple[str, str]] = {
     "unconnected": (one_edge(), "no links lead from gpu0 to gpu1"),
     "not valid XML": ("<graphml>", "not valid XML"),
     "another XML": ("<svg/>", "not a GraphML file"),
-    "document type": ("<!DOCTYPE graphml>" + GRAPHML, "document type"),
+    "document type": ("<!DOCTYPE graphml [<!ELEMENT a ANY>]>" + GRAPHML, "document type"),
     "nested graph": (NESTED, "graphs inside nodes"),
     "edge to no node": (GRAPHML.replace('t="leaf"', 't="leave"'), "edge.0 | did you mean `leaf`?"),
 }

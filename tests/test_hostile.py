@@ -319,6 +319,7 @@ LIKELY += [b"2024-01-01", b"!!int ", b"&a ", b"*a", b"9" * 30, b"null", b"\xe2\x
     "reader",
     [
         *("yaml", "toml", "graph_json", "graphml", "nccl_topology", "layers", "tar"),
+        "hwloc",
         *("sends", "te_ccl", "sccl", "gml", "edge_list", "sndlib", "measured_times"),
         *("simai_workload", "liballprof", "chakra_json"),
     ],

@@ -87,6 +87,10 @@ FORMATS = (
         beside=("boxes", "latency", "processor_rate"),
     ),
     Format(
+        *("hwloc", "fabric", (".xml",), "hwloc_topology:read"),
+        beside=("boxes", "latency", "processor_rate", "pci_rate", "nic_rate"),
+    ),
+    Format(
         *("sndlib", "fabric", (".xml",), "sndlib:read"),
         beside=_OF_GRAPHS,
         fibres=True,

@@ -13,14 +13,14 @@ which is never a bottleneck.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
 from opticoll._core import Fabric
 from opticoll.formats.content import read_text
-from opticoll.formats.network_graph import Graph, MisplacedError, check_rate, note, texts
+from opticoll.formats.network_graph import Graph, MisplacedError, bits_per_second, note, texts
 from opticoll.formats.xml_tree import MAX_BYTES, MAX_ELEMENTS, Element, parse
 
 PCI_LANE = {"2.5": 1500, "5": 3000, "8": 6000, "16": 12_000, "32": 24_000, "64": 48_000}
@@ -75,13 +75,54 @@ def read(
     FileError
         The file cannot be read.
     """
-    if type(boxes) is not int or not 1 <= boxes <= MAX_BOXES:
-        raise MisplacedError(("boxes",), f"`{boxes}` is not a number from 1 to {MAX_BOXES}")
     root = parse(read_text(path, "XML file", most=MAX_BYTES))
     if root.tag != "system":
-        known = "<system> (NCCL), <graphml> or <network> (SNDlib)"
+        known = "<system> (NCCL), <topology> (hwloc), <graphml> or <network> (SNDlib)"
         problem = f"it begins with <{root.tag}>; a fabric in XML begins with {known}"
         raise MisplacedError((), problem)
+    unlimited: dict[str, None] = {}
+
+    def between(cpu: Element) -> int:
+        rate = between_processors(cpu)
+        if rate is None:
+            unlimited[_text(cpu, "vendor" if _text(cpu, "arch") == "x86_64" else "arch")] = None
+        return stated if rate is None else rate
+
+    stated = 8 * WITHIN_DEVICE
+    if processor_rate is not None:
+        stated = bits_per_second("processor_rate", processor_rate) // 10**6
+    fabric = servers_fabric(
+        root, path.name, boxes, latency, Rates(_pci_rate, _direct_rate, between)
+    )
+    if unlimited and processor_rate is None:
+        vendors = " and ".join(f"`{vendor}`" for vendor in unlimited)
+        problem = f"NCCL sets no limit between processors of {vendors}"
+        note(path.name, f"{problem}; {path.name}:processor_rate=16GB/s sets one")
+    return fabric
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Functions that return the rates of elements in one direction, in Mb/s."""
+
+    pci: Callable[[Element], int]
+    """Rate of the link between a PCI device and its parent."""
+    direct: Callable[[Element, Element], int]
+    """Rate of an element of direct links; the second argument is their GPU."""
+    between: Callable[[Element], int]
+    """Rate from a processor to another."""
+
+
+def servers_fabric(root: Element, file: str, boxes: int, latency: object, rates: Rates) -> Fabric:
+    """Returns the custom fabric of `boxes` copies of the servers in an element <system> of NCCL.
+
+    Raises
+    ------
+    MisplacedError
+        The number of boxes is invalid, or a link lacks data; the error has the line.
+    """
+    if type(boxes) is not int or not 1 <= boxes <= MAX_BOXES:
+        raise MisplacedError(("boxes",), f"`{boxes}` is not a number from 1 to {MAX_BOXES}")
     elements = list(root.walk())
     if boxes * len(elements) > MAX_ELEMENTS:
         raise MisplacedError(("boxes",), f"{boxes} boxes of {len(elements)} elements are too many")
@@ -98,10 +139,7 @@ def read(
     joined = any(gpu.tag == "nvlink" and _is_switch(gpu) for gpu in elements)
     numbers = {rank: number for number, rank in enumerate(sorted(gpus))}
     options = {} if latency is None else {"latency": latency}
-    servers = _Servers(numbers, networked=boxes > 1 or (len(hosts) > 1 and not joined))
-    if processor_rate is not None:
-        text = check_rate(("processor_rate",), str(processor_rate))
-        servers.processor_mbps = int(Fabric("crossbar:ranks=2", rate=text).option("rate")) // 10**6
+    servers = _Servers(numbers, rates, networked=boxes > 1 or (len(hosts) > 1 and not joined))
     for box in range(boxes):
         servers.box, of_box = box, f" of box {box}" if boxes > 1 else ""
         servers.nvlink_switch = f"nvswitch{of_box}"
@@ -109,11 +147,7 @@ def read(
             servers.suffix = (f" of host {host}" if len(hosts) > 1 else "") + of_box
             servers.server(processors)
         servers.direct_links()
-    if servers.unknown_processors and processor_rate is None:
-        vendors = " and ".join(f"`{vendor}`" for vendor in servers.unknown_processors)
-        problem = f"NCCL sets no limit between processors of {vendors}"
-        note(path.name, f"{problem}; {path.name}:processor_rate=16GB/s sets one")
-    return servers.fabric(boxes, path.name, texts((), options, ("latency",)))
+    return servers.fabric(boxes, file, texts((), options, ("latency",)))
 
 
 @dataclass
@@ -141,11 +175,9 @@ class _Servers:
 
     numbers: dict[int, int]
     """Index of each GPU, from 0, by its rank in the file."""
+    rates: Rates
     networked: bool
     """True if the NICs are connected to a network."""
-    processor_mbps: int = 8 * WITHIN_DEVICE
-    """Mb/s between processors for which NCCL has no rate."""
-    unknown_processors: dict[str, None] = field(default_factory=dict)
     box: int = 0
     suffix: str = ""
     """Suffix of vertex names that distinguishes the servers."""
@@ -205,7 +237,7 @@ class _Servers:
                 raise _wrong(cpu, f"there are two processors {_number(cpu, 'numaid')}")
             for other in names:
                 if other != name:
-                    self.link(cpu, name, other, self.between_processors(cpu))
+                    self.link(cpu, name, other, self.rates.between(cpu))
             for device in cpu.named("pci"):
                 self.device(device, name, name, 0)
             for nic in cpu.named("nic"):
@@ -217,7 +249,7 @@ class _Servers:
         NCCL sees a Broadcom switch as two levels and merges them (`ncclTopoFlattenBcmSwitches`).
         `generation` is the generation of the Broadcom switch whose upper level is the parent, or 0.
         """
-        bus, rate = _text(pci, "busid").lower(), _pci_rate(pci)
+        bus, rate = _text(pci, "busid").lower(), self.rates.pci(pci)
         for nic in pci.named("nic"):
             self.nic(nic, parent, f"nic {bus}{self.suffix}", rate)
         below = list(pci.named("pci"))
@@ -301,7 +333,7 @@ class _Servers:
 
         The partitions of a GPU share its links, at both ends.
         """
-        rate = 8 * _number(link, "count", least=0) * _rate_of_one(link, gpu) // len(device.parts)
+        rate = self.rates.direct(link, gpu) // len(device.parts)
         kind = _text(link, "tclass").lower()
         if not rate:
             return
@@ -332,20 +364,18 @@ class _Servers:
             self.cable(link, self.switch(name), device.processor, rate)
         self.cable(link, vertex, name, rate)
 
-    def between_processors(self, cpu: Element) -> int:
-        """Returns the rate between two processors of a server in each direction, in Mb/s."""
-        arch = _text(cpu, "arch")
-        vendor = _text(cpu, "vendor") if arch == "x86_64" else arch
-        family = _number(cpu, "familyid") if vendor in ("GenuineIntel", *ZHAOXIN) else 0
-        if vendor == "GenuineIntel":
-            model = _number(cpu, "modelid") if family == 6 else 0
-            return 8 * next(rate for least, rate in INTEL if model >= least)
-        if vendor in ZHAOXIN:
-            return 8 * (9000 if family == 7 and _number(cpu, "modelid") == 0x5B else 6000)
-        if vendor in PROCESSORS:
-            return 8 * PROCESSORS[vendor]
-        self.unknown_processors[vendor] = None
-        return self.processor_mbps
+
+def between_processors(cpu: Element) -> int | None:
+    """Returns NCCL's rate from a processor to another of its server, in Mb/s; None if unlimited."""
+    arch = _text(cpu, "arch")
+    vendor = _text(cpu, "vendor") if arch == "x86_64" else arch
+    family = _number(cpu, "familyid") if vendor in ("GenuineIntel", *ZHAOXIN) else 0
+    if vendor == "GenuineIntel":
+        model = _number(cpu, "modelid") if family == 6 else 0
+        return 8 * next(rate for least, rate in INTEL if model >= least)
+    if vendor in ZHAOXIN:
+        return 8 * (9000 if family == 7 and _number(cpu, "modelid") == 0x5B else 6000)
+    return 8 * PROCESSORS[vendor] if vendor in PROCESSORS else None
 
 
 def _is_rank(element: Element) -> bool:
@@ -358,6 +388,11 @@ def _is_rank(element: Element) -> bool:
 
 def _is_switch(link: Element) -> bool:
     return link.attributes.get("tclass", "").lower().startswith("0x068000")
+
+
+def _direct_rate(link: Element, gpu: Element) -> int:
+    """Returns the rate of all NVLink or xGMI links of an element, in Mb/s."""
+    return 8 * _number(link, "count", least=0) * _rate_of_one(link, gpu)
 
 
 def _rate_of_one(link: Element, gpu: Element) -> int:

@@ -423,6 +423,21 @@ def check_rate(place: Place, text: str) -> str:
     return text
 
 
+def bits_per_second(name: str, value: object) -> int:
+    """Returns the rate that the option `name` states, in b/s.
+
+    >>> bits_per_second("pci_rate", "24GB/s")
+    192000000000
+
+    Raises
+    ------
+    MisplacedError
+        The value is not a rate.
+    """
+    text = check_rate((name,), str(value))
+    return int(Fabric("crossbar:ranks=2", rate=text).option("rate"))
+
+
 def listing(names: Iterable[str], most: int = 8) -> str:
     """Returns up to `most` names separated by commas, and the number of further names.
 

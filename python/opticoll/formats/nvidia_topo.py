@@ -18,7 +18,7 @@ from pathlib import Path
 
 from opticoll._core import Fabric
 from opticoll.formats.content import MAX_TEXT_BYTES, read_text
-from opticoll.formats.network_graph import Graph, MisplacedError, check_rate, note, texts
+from opticoll.formats.network_graph import Graph, MisplacedError, bits_per_second, note, texts
 
 MAX_NVLINKS = 18
 """Number of NVLinks of a GPU of the generations Hopper and Blackwell; earlier GPUs have fewer."""
@@ -101,8 +101,7 @@ def _rate(name: str, value: object, what: str) -> int:
     """Returns the rate that an option states, in b/s."""
     if value is None:
         raise MisplacedError((), f"the output states no rates; give `{name}`, the rate {what}")
-    text = check_rate((name,), str(value))
-    return int(Fabric("crossbar:ranks=2", rate=text).option("rate"))
+    return bits_per_second(name, value)
 
 
 def _joined(count: int, pairs: Iterable[tuple[int, int]]) -> list[list[int]]:

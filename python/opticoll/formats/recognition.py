@@ -246,11 +246,7 @@ CONTENTS = (
         *("nccl_graphs", "the rings and trees that NCCL chose", _xml("graphs")),
         "opticoll reads the topology, which NCCL_TOPO_DUMP_FILE=FILE writes",
     ),
-    Content(
-        *("hwloc", "a topology of hwloc", _xml("topology", "object")),
-        "opticoll reads the topology that NCCL_TOPO_DUMP_FILE=FILE writes, or the output of "
-        "`nvidia-smi topo -m`",
-    ),
+    Content("hwloc", "a topology of hwloc", _xml("topology", "object"), _FABRIC),
     Content(
         *("simgrid_platform", "a platform of SimGrid", _xml("platform")),
         "write its hosts and links as an edge list or GraphML",

@@ -1,7 +1,8 @@
 """XML as a tree of elements, each with the line on which it begins.
 
-Document types are refused, because their entities could expand a small file to a huge one. Files
-that are larger or more deeply nested than real files are refused too.
+Declarations of document types are refused, because their entities could expand a small file to a
+huge one. A document type that only names a file is accepted; the named file is not read. Files that
+are larger or more deeply nested than real files are refused too.
 
 >>> root = parse('<graph id="g">\\n  <node id="a"/>\\n</graph>')
 >>> [(one.tag, one.line, one.attributes) for one in root.walk()]
@@ -67,7 +68,7 @@ def parse(text: str) -> Element:
     Raises
     ------
     MisplacedError
-        The text is not XML, has a document type, or exceeds a limit.
+        The text is not XML, has declarations of a document type, or exceeds a limit.
     """
     outermost = Element("", {}, 0)
     open_elements = [outermost]
@@ -98,13 +99,18 @@ def parse(text: str) -> Element:
     def characters(written: str) -> None:
         open_elements[-1].texts.append(written)
 
-    def document_type(*_: object) -> None:
-        raise MisplacedError((), "a document type is not accepted; leave it out")
+    def document_type(_tag: str, _system: object, _public: object, declares: int) -> None:
+        if declares:
+            raise MisplacedError((), "a document type with declarations is not accepted")
+
+    def entity(name: str, _is_parameter: bool) -> None:
+        raise MisplacedError((f"line {parser.CurrentLineNumber}",), f"entity `{name}` is not known")
 
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     parser.CharacterDataHandler = characters
     parser.StartDoctypeDeclHandler = document_type
+    parser.SkippedEntityHandler = entity
     if len(text) > MAX_BYTES:
         raise MisplacedError((), f"the file is too large: it holds more than {MAX_BYTES} bytes")
     memory.take_values("reading this XML", text, "<=", BYTES_PER_ELEMENT)
