@@ -1,7 +1,5 @@
 """Parameters that describe a plan and its size, shared by several commands."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass

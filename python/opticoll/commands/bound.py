@@ -1,7 +1,5 @@
 """Command `bound`: lower bounds on the time of any plan of a collective on a fabric."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction

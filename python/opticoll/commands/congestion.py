@@ -9,8 +9,6 @@
 (10, True, 0.0181)
 """
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 import itertools
 import os
 from collections.abc import Iterator, Mapping

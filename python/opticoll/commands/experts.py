@@ -6,8 +6,6 @@ both exchanges for the bytes of each pair of ranks, and times the forward pass o
 several chunks, the experts compute for a chunk while the network sends the next chunks.
 """
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

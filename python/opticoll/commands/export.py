@@ -1,7 +1,5 @@
 """Command `export`: writes a plan, a fabric or a comparison to a file for other programs."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Command `import`: verifies a foreign schedule and writes it as a plan file."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Command `plan`: builds, verifies and simulates a plan."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Command `profile`: the operators of a model on one device of a group, with their times."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

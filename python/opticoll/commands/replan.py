@@ -7,8 +7,6 @@
 ([], True)
 """
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass
 

@@ -1,7 +1,5 @@
 """Command `report`: one HTML page on studies, rows of commands, and plans."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

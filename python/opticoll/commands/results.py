@@ -1,7 +1,5 @@
 """Command `results`: the stored results of studies as tables."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Command `run`: executes a plan or program with real bytes, in this process or by MPI."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Command `show`: the lightpaths or messages of a slot as text, or a figure of the plan."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

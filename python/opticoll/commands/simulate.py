@@ -1,7 +1,5 @@
 """Command `simulate`: the time of a plan, in parts, by step, link, rank or time bin."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Command `sweep`: computes the points of a study and stores the results."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 import shlex
 import sys
 from collections.abc import Iterator

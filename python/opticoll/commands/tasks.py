@@ -8,8 +8,6 @@
 [('all_reduce', 4, True)]
 """
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

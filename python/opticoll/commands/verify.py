@@ -1,7 +1,5 @@
 """Command `verify`: checks a plan or a program, and lists all violations."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

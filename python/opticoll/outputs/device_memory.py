@@ -1,7 +1,5 @@
 """Row on the memory that a model occupies on a device."""
 
-# No `from __future__ import annotations`: the types of rows are read at run time.
-
 from opticoll.outputs.rows import Bytes, Row, means
 
 

@@ -1,7 +1,5 @@
 """Command `calibrate`: fits the costs of a library, or the constants of a device, to times."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ simulated for every size.
 [('ring', 15, True), ('optree:k=2', 12, True), ('auto', 8, True)]
 """
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

@@ -6,8 +6,6 @@
 (3.093, 'gpu')
 """
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence

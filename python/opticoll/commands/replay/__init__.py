@@ -10,8 +10,6 @@
 (1.5e-06, 1)
 """
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@
 (720, 1474560)
 """
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ model, the module `groups` simulates the iteration.
 (12.27, 0.0, True)
 """
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

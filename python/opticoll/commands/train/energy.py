@@ -1,7 +1,5 @@
 """Energy of an iteration and of a whole training: network, devices, and emissions of the grid."""
 
-# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
-
 import re
 from collections.abc import Iterable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Rows of training iterations in which groups of ranks divide the model."""
 
-# No `from __future__ import annotations`: the types of rows are read at run time.
-
 from typing import TYPE_CHECKING, Literal
 
 from opticoll._core import GroupedTraining
