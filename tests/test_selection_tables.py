@@ -185,11 +185,7 @@ TWO = {
 
 @pytest.mark.parametrize("dialect", BYTES)
 def test_sizes_are_those_that_the_library_counts(dialect: str, run: Run, tmp_path: Path) -> None:
-    sizes = {
-        call.name: call.size(1024, 8)
-        for calls in DIALECTS[dialect].calls.values()
-        for call in calls
-    }
+    sizes = {call.name: call.size(1024, 8) for call in DIALECTS[dialect].calls}
     assert {name: sizes[name] for name in BYTES[dialect]} == BYTES[dialect]
 
 
@@ -495,13 +491,12 @@ def listed(dialect: str) -> list[str]:
         selection_dialects._no_servers: " (ranks that do not form servers)",
     }
     lines = []
-    for collective, calls in DIALECTS[dialect].calls.items():
-        for call in calls:
-            pairs = []
-            for own in call.algorithms:
-                ours = f"{own.ours}:segments=*" if own.cut else own.ours
-                pairs.append(f"`{ours}`: `{own.theirs}`{only.get(own.on, '')}")
-            lines.append(f"| {collective} | `{call.name}` | {'; '.join(pairs)} |")
+    for call in DIALECTS[dialect].calls:
+        pairs = []
+        for own in call.algorithms:
+            ours = f"{own.ours}:segments=*" if own.cut else own.ours
+            pairs.append(f"`{ours}`: `{own.theirs}`{only.get(own.on, '')}")
+        lines.append(f"| {call.collective} | `{call.name}` | {'; '.join(pairs)} |")
     return lines
 
 

@@ -10,7 +10,7 @@ RCCL of June 2026, torchcomms (NCCLX) and UCC of August 2026, oneCCL of March 20
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from importlib.resources import files
 from textwrap import wrap
@@ -76,7 +76,13 @@ _NVLS_TREE = Algorithm("nvls_tree:segments=*", "nvls_tree")
 _PAT = Algorithm("pat", "pat", _no_servers)
 
 
-def _nccl_calls(*, nvlink: bool, per_rank: bool = False) -> dict[str, tuple[Call, ...]]:
+def _call(
+    collective: str, name: str, size: Callable[[int, int], int], *algorithms: Algorithm
+) -> Call:
+    return Call(collective, name, size, algorithms)
+
+
+def _nccl_calls(*, nvlink: bool, per_rank: bool = False) -> tuple[Call, ...]:
     """Returns the calls of NCCL, with or without switches that add.
 
     NCCL counts the larger one of the buffers of a rank; NCCLX divides it by the ranks.
@@ -84,13 +90,13 @@ def _nccl_calls(*, nvlink: bool, per_rank: bool = False) -> dict[str, tuple[Call
     one, all_blocks = (_block, _same) if per_rank else (_same, _all_blocks)
     gathers = (*_RINGS, *((_NVLS, _PAT) if nvlink else ()))
     sums = (*_RINGS, *_TREES, *((_NVLS, _NVLS_TREE) if nvlink else ()))
-    return {
-        "all_gather": (Call("allgather", all_blocks, gathers),),
-        "reduce_scatter": (Call("reducescatter", one, gathers),),
-        "all_reduce": (Call("allreduce", one, sums),),
-        "broadcast": (Call("broadcast", one, (_CHAIN,)),),
-        "reduce": (Call("reduce", one, (_CHAIN,)),),
-    }
+    return (
+        _call("all_gather", "allgather", all_blocks, *gathers),
+        _call("reduce_scatter", "reducescatter", one, *gathers),
+        _call("all_reduce", "allreduce", one, *sums),
+        _call("broadcast", "broadcast", one, _CHAIN),
+        _call("reduce", "reduce", one, _CHAIN),
+    )
 
 
 def _comments(table: Table, *first: str) -> list[str]:
@@ -164,75 +170,61 @@ _HALVINGS = tuple(
     for name in ("recursive_halving", "recursive_doubling")
 )
 
-_OPEN_MPI = {
-    "all_gather": (
-        Call(
-            "allgather",
-            _all_blocks,
-            (
-                Algorithm("bruck", "bruck-k-fanout", settings=(("faninout", "2"),)),
-                Algorithm("recursive_doubling", "recursive_doubling", _power_of_two),
-                _RING,
-                Algorithm("neighbour_exchange", "neighbor", _even),
-            ),
+_OPEN_MPI = (
+    _call(
+        "all_gather",
+        "allgather",
+        _all_blocks,
+        Algorithm("bruck", "bruck-k-fanout", settings=(("faninout", "2"),)),
+        Algorithm("recursive_doubling", "recursive_doubling", _power_of_two),
+        _RING,
+        Algorithm("neighbour_exchange", "neighbor", _even),
+    ),
+    _call("reduce_scatter", "reduce_scatter", _same, *_HALVINGS, _RING),
+    _call("reduce_scatter", "reduce_scatter_block", _same, *_HALVINGS),
+    _call(
+        "all_reduce",
+        "allreduce",
+        _same,
+        _DOUBLING,
+        _RING,
+        Algorithm("halving_doubling", "rabenseifner", _power_of_two),
+    ),
+    _call(
+        "broadcast",
+        "bcast",
+        _same,
+        Algorithm("direct", "basic_linear"),
+        Algorithm("chain", "pipeline", cut=True),
+        Algorithm(
+            "scatter_all_gather:all_gather=recursive_doubling", "scatter_allgather", _power_of_two
         ),
+        Algorithm("scatter_all_gather", "scatter_allgather_ring"),
     ),
-    "reduce_scatter": (
-        Call("reduce_scatter", _same, (*_HALVINGS, _RING)),
-        Call("reduce_scatter_block", _same, _HALVINGS),
+    _call(
+        "reduce",
+        "reduce",
+        _same,
+        Algorithm("linear", "linear"),
+        Algorithm("chain", "pipeline", cut=True),
+        Algorithm("binomial", "binomial"),
     ),
-    "all_reduce": (
-        Call(
-            "allreduce",
-            _same,
-            (_DOUBLING, _RING, Algorithm("halving_doubling", "rabenseifner", _power_of_two)),
-        ),
+    _call(
+        "all_to_all",
+        "alltoall",
+        _same,
+        Algorithm("direct", "linear"),
+        *_SHIFTS,
+        Algorithm("bruck", "modified_bruck"),
     ),
-    "broadcast": (
-        Call(
-            "bcast",
-            _same,
-            (
-                Algorithm("direct", "basic_linear"),
-                Algorithm("chain", "pipeline", cut=True),
-                Algorithm(
-                    "scatter_all_gather:all_gather=recursive_doubling",
-                    "scatter_allgather",
-                    _power_of_two,
-                ),
-                Algorithm("scatter_all_gather", "scatter_allgather_ring"),
-            ),
-        ),
+    _call(
+        "barrier",
+        "barrier",
+        _no_bytes,
+        Algorithm("recursive_doubling", "recursive_doubling", _power_of_two),
+        Algorithm("dissemination", "bruck"),
     ),
-    "reduce": (
-        Call(
-            "reduce",
-            _same,
-            (
-                Algorithm("linear", "linear"),
-                Algorithm("chain", "pipeline", cut=True),
-                Algorithm("binomial", "binomial"),
-            ),
-        ),
-    ),
-    "all_to_all": (
-        Call(
-            "alltoall",
-            _same,
-            (Algorithm("direct", "linear"), *_SHIFTS, Algorithm("bruck", "modified_bruck")),
-        ),
-    ),
-    "barrier": (
-        Call(
-            "barrier",
-            _no_bytes,
-            (
-                Algorithm("recursive_doubling", "recursive_doubling", _power_of_two),
-                Algorithm("dissemination", "bruck"),
-            ),
-        ),
-    ),
-}
+)
 
 _OPEN_MPI_NUMBERS: dict[str, tuple[int, dict[str, int]]] = {
     "allgather": (0, {"bruck-k-fanout": 2, "recursive_doubling": 3, "ring": 4, "neighbor": 5}),
@@ -312,63 +304,56 @@ _MPICH_CHAIN = (
 )
 _MPICH_BLOCKS = (*_SHIFTS, *_HALVINGS)
 
-_MPICH = {
-    "all_gather": (
-        Call(
-            "allgather",
-            _all_blocks,
-            (
-                Algorithm("bruck", "brucks"),
-                Algorithm("recursive_doubling", "recursive_doubling", _power_of_two),
-                _RING,
-            ),
+_MPICH = (
+    _call(
+        "all_gather",
+        "allgather",
+        _all_blocks,
+        Algorithm("bruck", "brucks"),
+        Algorithm("recursive_doubling", "recursive_doubling", _power_of_two),
+        _RING,
+    ),
+    _call("reduce_scatter", "reduce_scatter", _same, *_MPICH_BLOCKS),
+    _call("reduce_scatter", "reduce_scatter_block", _same, *_MPICH_BLOCKS),
+    _call(
+        "all_reduce",
+        "allreduce",
+        _same,
+        _DOUBLING,
+        _RING,
+        Algorithm("halving_doubling", "reduce_scatter_allgather"),
+    ),
+    _call(
+        "broadcast",
+        "bcast",
+        _same,
+        Algorithm("binomial", "binomial"),
+        Algorithm("chain", "pipelined_tree", settings=_MPICH_CHAIN, cut=True),
+        Algorithm(
+            "scatter_all_gather:all_gather=recursive_doubling",
+            "scatter_recursive_doubling_allgather",
+            _power_of_two,
         ),
+        Algorithm("scatter_all_gather", "scatter_ring_allgather"),
     ),
-    "reduce_scatter": (
-        Call("reduce_scatter", _same, _MPICH_BLOCKS),
-        Call("reduce_scatter_block", _same, _MPICH_BLOCKS),
+    _call("reduce", "reduce", _same, Algorithm("binomial", "binomial")),
+    _call(
+        "all_to_all",
+        "alltoall",
+        _block,
+        Algorithm("direct", "scattered"),
+        Algorithm("bruck", "brucks"),
+        Algorithm("pairwise", "pairwise"),
+        Algorithm("pairwise:order=xor", "pairwise", _power_of_two),
+        Algorithm("pairwise:order=shift", "pairwise", _no_power_of_two),
     ),
-    "all_reduce": (
-        Call(
-            "allreduce",
-            _same,
-            (_DOUBLING, _RING, Algorithm("halving_doubling", "reduce_scatter_allgather")),
-        ),
+    _call(
+        "barrier",
+        "barrier",
+        _no_bytes,
+        Algorithm("dissemination", "k_dissemination", settings=_TWO),
     ),
-    "broadcast": (
-        Call(
-            "bcast",
-            _same,
-            (
-                Algorithm("binomial", "binomial"),
-                Algorithm("chain", "pipelined_tree", settings=_MPICH_CHAIN, cut=True),
-                Algorithm(
-                    "scatter_all_gather:all_gather=recursive_doubling",
-                    "scatter_recursive_doubling_allgather",
-                    _power_of_two,
-                ),
-                Algorithm("scatter_all_gather", "scatter_ring_allgather"),
-            ),
-        ),
-    ),
-    "reduce": (Call("reduce", _same, (Algorithm("binomial", "binomial"),)),),
-    "all_to_all": (
-        Call(
-            "alltoall",
-            _block,
-            (
-                Algorithm("direct", "scattered"),
-                Algorithm("bruck", "brucks"),
-                Algorithm("pairwise", "pairwise"),
-                Algorithm("pairwise:order=xor", "pairwise", _power_of_two),
-                Algorithm("pairwise:order=shift", "pairwise", _no_power_of_two),
-            ),
-        ),
-    ),
-    "barrier": (
-        Call("barrier", _no_bytes, (Algorithm("dissemination", "k_dissemination", settings=_TWO),)),
-    ),
-}
+)
 
 _MPICH_TOTALS = ("allgather", "reduce_scatter", "reduce_scatter_block")
 """Calls for which MPICH tests the bytes of all blocks; for the others, those of a rank."""
@@ -455,60 +440,48 @@ _IN_ORDER = (("UCC_TL_UCP_RANKS_REORDERING", "n"),)
 _ONE_WAY = (("UCC_TL_UCP_REDUCE_SCATTER_RING_BIDIRECTIONAL", "n"), *_IN_ORDER)
 _AT_ONCE = ("direct:order=at_once", "one_stage")
 
-_UCC = {
-    "all_gather": (
-        Call(
-            "allgather",
-            _all_blocks,
-            (
-                Algorithm("recursive_doubling", "knomial", _power_of_two, _radix_two("ALLGATHER")),
-                Algorithm("ring", "ring", settings=_IN_ORDER),
-                Algorithm("neighbour_exchange", "neighbor", _even),
-                _BRUCK,
-                *(Algorithm(name, "linear") for name in _AT_ONCE),
-            ),
+_UCC = (
+    _call(
+        "all_gather",
+        "allgather",
+        _all_blocks,
+        Algorithm("recursive_doubling", "knomial", _power_of_two, _radix_two("ALLGATHER")),
+        Algorithm("ring", "ring", settings=_IN_ORDER),
+        Algorithm("neighbour_exchange", "neighbor", _even),
+        _BRUCK,
+        *(Algorithm(name, "linear") for name in _AT_ONCE),
+    ),
+    _call(
+        "all_reduce",
+        "allreduce",
+        _same,
+        Algorithm(
+            "recursive_doubling", "knomial", _power_of_two, (*_radix_two("ALLREDUCE"), *_IN_ORDER)
         ),
+        Algorithm("ring", "ring", settings=_ONE_WAY),
     ),
-    "all_reduce": (
-        Call(
-            "allreduce",
-            _same,
-            (
-                Algorithm(
-                    "recursive_doubling",
-                    "knomial",
-                    _power_of_two,
-                    (*_radix_two("ALLREDUCE"), *_IN_ORDER),
-                ),
-                Algorithm("ring", "ring", settings=_ONE_WAY),
-            ),
+    _call(
+        "broadcast", "bcast", _same, Algorithm("binomial", "knomial", settings=_radix_two("BCAST"))
+    ),
+    _call(
+        "reduce", "reduce", _same, Algorithm("binomial", "knomial", settings=_radix_two("REDUCE"))
+    ),
+    _call(
+        "all_to_all",
+        "alltoall",
+        _same,
+        *(
+            Algorithm(
+                algorithm.ours,
+                "pairwise",
+                algorithm.on,
+                (("UCC_TL_UCP_ALLTOALL_PAIRWISE_NUM_POSTS", "1"),),
+            )
+            for algorithm in _SHIFTS
         ),
+        _BRUCK,
     ),
-    "broadcast": (
-        Call("bcast", _same, (Algorithm("binomial", "knomial", settings=_radix_two("BCAST")),)),
-    ),
-    "reduce": (
-        Call("reduce", _same, (Algorithm("binomial", "knomial", settings=_radix_two("REDUCE")),)),
-    ),
-    "all_to_all": (
-        Call(
-            "alltoall",
-            _same,
-            (
-                *(
-                    Algorithm(
-                        algorithm.ours,
-                        "pairwise",
-                        algorithm.on,
-                        (("UCC_TL_UCP_ALLTOALL_PAIRWISE_NUM_POSTS", "1"),),
-                    )
-                    for algorithm in _SHIFTS
-                ),
-                _BRUCK,
-            ),
-        ),
-    ),
-}
+)
 
 
 def _exports(table: Table, variables: dict[str, str]) -> str:
@@ -536,31 +509,28 @@ def _ucc(table: Table) -> str:
 _ONECCL_GATHERS = (_RING, *(Algorithm(name, "naive") for name in _AT_ONCE))
 _ONECCL_BROADCASTS = (Algorithm("direct", "naive"), Algorithm("scatter_all_gather", "ring"))
 
-_ONECCL = {
-    "all_gather": (
-        Call("ALLGATHER", _same, _ONECCL_GATHERS),
-        Call("ALLGATHERV", _same, _ONECCL_GATHERS),
+_ONECCL = (
+    _call("all_gather", "ALLGATHER", _same, *_ONECCL_GATHERS),
+    _call("all_gather", "ALLGATHERV", _same, *_ONECCL_GATHERS),
+    _call(
+        "reduce_scatter",
+        "REDUCE_SCATTER",
+        _block,
+        _RING,
+        *(Algorithm(shift.ours, "naive", shift.on) for shift in _SHIFTS),
     ),
-    "reduce_scatter": (
-        Call(
-            "REDUCE_SCATTER",
-            _block,
-            (_RING, *(Algorithm(shift.ours, "naive", shift.on) for shift in _SHIFTS)),
-        ),
+    _call(
+        "all_reduce",
+        "ALLREDUCE",
+        _same,
+        _DOUBLING,
+        _RING,
+        Algorithm("halving_doubling", "rabenseifner"),
     ),
-    "all_reduce": (
-        Call(
-            "ALLREDUCE",
-            _same,
-            (_DOUBLING, _RING, Algorithm("halving_doubling", "rabenseifner")),
-        ),
-    ),
-    "broadcast": (
-        Call("BCAST", _same, _ONECCL_BROADCASTS),
-        Call("BROADCAST", _same, _ONECCL_BROADCASTS),
-    ),
-    "reduce": (Call("REDUCE", _same, (Algorithm("binomial", "tree"),)),),
-}
+    _call("broadcast", "BCAST", _same, *_ONECCL_BROADCASTS),
+    _call("broadcast", "BROADCAST", _same, *_ONECCL_BROADCASTS),
+    _call("reduce", "REDUCE", _same, Algorithm("binomial", "tree")),
+)
 
 
 def _oneccl(table: Table) -> str:

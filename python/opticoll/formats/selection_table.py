@@ -62,12 +62,13 @@ class Algorithm:
 
 @dataclass(frozen=True)
 class Call:
-    """Call of a library: its name, its algorithms, and what it counts as its size.
+    """Call of a library: its collective and name, its algorithms, and what it counts as its size.
 
     `size` returns the bytes that the library counts, from the size of a row and the number of
     ranks.
     """
 
+    collective: str
     name: str
     size: Callable[[int, int], int]
     algorithms: tuple[Algorithm, ...]
@@ -91,7 +92,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Dialect:
-    """Kind of selection table: the library, its calls by collective, and the text of a table.
+    """Kind of selection table: the library, its calls, and the text of a table.
 
     `unable` gives the reasons why a table cannot select the algorithm of a collective. `largest` is
     the largest end of a range that the library reads. If the library is `blind`, a table has no
@@ -99,7 +100,7 @@ class Dialect:
     """
 
     library: str
-    calls: Mapping[str, tuple[Call, ...]]
+    calls: tuple[Call, ...]
     text: Callable[[Table], str]
     unable: Mapping[str, str] | None = None
     largest: int | None = None
@@ -175,13 +176,15 @@ def _check_agreement(collective: str, ranks: int, group: list[Row]) -> None:
             )
 
 
-def _calls(dialect: Dialect, collective: str) -> tuple[Call, ...]:
+def _calls(dialect: Dialect, collective: str) -> list[Call]:
+    calls = [call for call in dialect.calls if call.collective == collective]
     reason = (dialect.unable or {}).get(collective)
-    if reason is None and collective not in dialect.calls:
-        reason = f"a table has {', '.join(dialect.calls)} only"
+    if reason is None and not calls:
+        known = dict.fromkeys(call.collective for call in dialect.calls)
+        reason = f"a table has {', '.join(known)} only"
     if reason is not None:
         raise UsageError(f"no table of {dialect.library} selects {collective}: {reason}")
-    return dialect.calls[collective]
+    return calls
 
 
 def _add(made: Table, call: Call, place: Place, rows: list[Row]) -> None:
@@ -231,10 +234,7 @@ def _parts(spec: str) -> tuple[str, dict[str, str]]:
 
 
 def _ranges(
-    dialect: Dialect,
-    call: Call,
-    place: Place,
-    best: Mapping[int, tuple[Row, Algorithm] | None],
+    dialect: Dialect, call: Call, place: Place, best: Mapping[int, tuple[Row, Algorithm] | None]
 ) -> list[Choice]:
     """Returns the choices of a call at a place, ordered by size and without gaps."""
     ranges: list[Choice] = []
