@@ -95,6 +95,8 @@ def test_a_matplotlib_that_does_not_load_is_found_before_the_work(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compare, "compare", None)
+    for name in [name for name in sys.modules if name.startswith("opticoll.plot")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     finished = run(*COMPARE, "--figure", tmp_path / "rows.svg")
     assert finished.code == 2

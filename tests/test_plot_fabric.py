@@ -15,8 +15,8 @@ import opticoll
 from opticoll import Outcome, Plan, plot
 from opticoll.errors import OpticollError
 from opticoll.outputs.plan_row import PlanRow, measured
+from opticoll.outputs.views import views_of
 from opticoll.plot import PlotError
-from opticoll.plot.views import views_of
 from support import Run
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from typing import Any
 
 import opticoll
 from opticoll import Fabric, format_size
-from opticoll.outputs.rows import Bytes, Count, Positive, Row, Seconds, means, plain
+from opticoll.outputs.rows import Row, means, plain
+from opticoll.outputs.units import Bytes, Count, Positive, Seconds
 from opticoll.study.build_digest import build
 from opticoll.study.store import Result, Store
 from opticoll_papers.claims import load

@@ -19,7 +19,6 @@ import numpy as np
 from opticoll._core import Outcome, Plan, Table
 from opticoll.outputs.layout import READINGS
 from opticoll.outputs.rows import Row, arrow_stream, columns, dataframe
-from opticoll.plot.output import PlotError
 
 if TYPE_CHECKING:
     import pandas
@@ -143,6 +142,8 @@ def _picture(plan: Plan) -> str:
     """Returns the default drawing of a plan as SVG, or an empty text if there is none."""
     if len(plan) > MAX_DRAWN_TRANSFERS:
         return ""
+    from opticoll.plot import PlotError
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.svg"
         try:

@@ -18,7 +18,8 @@ from functools import cache, lru_cache
 
 import opticoll
 from opticoll import Fabric, Plan, format_time
-from opticoll.outputs.rows import Bytes, Picoseconds, Positive, Row, Seconds, means, plain
+from opticoll.outputs.rows import Row, means, plain
+from opticoll.outputs.units import Bytes, Picoseconds, Positive, Seconds
 from opticoll_papers.common import Results
 from opticoll_papers.wrht.cases import (
     MODELS,

@@ -121,15 +121,8 @@ def plan_key(collective: str, parameters: PlanOptions, wavelength: str | None) -
     timed: tuple[Hashable, ...] = (parameters.size is None,)
     if plans_by_size(algorithm):
         timed = (parameters.size, *sorted(parameters.settings.items()))
-    return (
-        collective,
-        parameters.fabric,
-        algorithm,
-        parameters.root,
-        parameters.demand,
-        wavelength,
-        timed,
-    )
+    stated = (parameters.fabric, parameters.root, parameters.demand)
+    return (collective, algorithm, wavelength, timed, *stated)
 
 
 def obtain(
@@ -279,9 +272,7 @@ def key_values(option: str, text: str, example: str) -> dict[str, str]:
     return settings
 
 
-def algorithms_by_collective(
-    chosen: Sequence[str] | Mapping[str, str] | None,
-) -> Mapping[str, str]:
+def algorithms_by_collective(chosen: Sequence[str] | Mapping[str, str] | None) -> Mapping[str, str]:
     """Returns the algorithm of each collective, from texts such as `all_reduce=ring`."""
     if isinstance(chosen, Mapping):
         return chosen

@@ -92,7 +92,8 @@ def script(shell: Shell) -> str:
         options=_cases(options),
         values=_cases(
             {
-                f"{'*' if _has_same_words(by_command) else command}:{flag}": words
+                # `*` stands for all commands, if they offer the same words.
+                f"{command if len({*map(tuple, by_command.values())}) > 1 else '*'}:{flag}": words
                 for flag, by_command in values.items()
                 for command, words in by_command.items()
             }
@@ -102,11 +103,6 @@ def script(shell: Shell) -> str:
     if shell == "bash":
         return bash
     return f"#compdef opticoll\nautoload -U +X compinit bashcompinit\nbashcompinit\n{bash}"
-
-
-def _has_same_words(by_command: dict[str, list[str]]) -> bool:
-    """Returns whether an option offers the same words in all commands that have it."""
-    return len({*map(tuple, by_command.values())}) == 1
 
 
 def _words(option: command_line.Option, command: str) -> list[str]:

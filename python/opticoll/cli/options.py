@@ -220,16 +220,13 @@ def _packets() -> dict[str, Parameter]:
     return options | {"routing": _parameter(packets, "Options", text)}
 
 
-def _bounded() -> dict[str, Parameter]:
-    """Returns the settings that lower bounds depend on."""
-    return {name: value for name, value in _settings("settings").items() if name in BOUND_SETTINGS}
-
-
 # Objects in which no option is given: defaults for the fields of parameter classes.
 METHOD: Any = _method("MethodOptions")
 FURTHER_METHOD: Any = _method("FurtherMethodOptions", group=FURTHER)
 REPLAY: Any = _method("ReplayOptions", ("start", "endpoint", "issue", "overhead"))
-BOUNDED: Any = _group("BoundedOptions", _bounded())
+BOUNDED: Any = _group(
+    "BoundedOptions", {name: _settings("settings")[name] for name in BOUND_SETTINGS}
+)
 PACKETS: Any = _group("PacketOptions", _packets())
 BURST_OPTIONS: Any = _group("BurstOptions", _settings("burst_settings", BURSTS, ["routing"]))
 CONGESTION: Any = _group("CongestionOptions", _settings("congestion_settings"))

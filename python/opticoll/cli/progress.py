@@ -12,8 +12,6 @@ from opticoll.outputs.layout import duration
 from opticoll.outputs.terminal_text import escaped
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rich.progress import Progress, TaskID
 
 FORWARDS_PER_SECOND = 3_000_000
@@ -46,12 +44,7 @@ class Waiting:
         threading.Thread(target=self._tell, daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._ended.set()
             if self._bar is not None:

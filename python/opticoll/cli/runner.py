@@ -159,8 +159,11 @@ def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> Fi
     """Returns the `File` of the option `--figure`; `draw` writes the figure."""
 
     def check(path: Path) -> None:
-        from opticoll.plot.output import check_path
-
+        try:
+            from opticoll.plot.output import check_path
+        except (ImportError, ValueError) as error:
+            problem = f"cannot draw figures: matplotlib does not load: {error}"
+            raise errors.UsageError(problem) from error
         check_path(path)
 
     return File("figure", "File for the figure: .svg, .png or .pdf", draw, check)

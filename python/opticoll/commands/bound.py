@@ -17,7 +17,7 @@ from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.request import check_root
 from opticoll.inputs.values import to_bytes
 from opticoll.outputs.fabric_names import fabric_text
-from opticoll.outputs.layout import PICOSECONDS, align, format_rate, human_seconds, plural
+from opticoll.outputs.layout import PICOSECONDS, format_rate, plural
 from opticoll.outputs.optimum import (
     ALL_AT_ONCE,
     GIGABYTE,
@@ -28,16 +28,8 @@ from opticoll.outputs.optimum import (
     seconds,
     unit,
 )
-from opticoll.outputs.rows import (
-    OMITTED,
-    Bytes,
-    Count,
-    Positive,
-    Row,
-    Seconds,
-    command_field,
-    means,
-)
+from opticoll.outputs.rows import OMITTED, Row, command_field, means, table
+from opticoll.outputs.units import Bytes, Count, Positive, Seconds
 from opticoll.outputs.watch import Watch
 
 
@@ -167,13 +159,11 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
     ]
     if demand is None:
         bounds += _linear_program_bound(kind, fabric, size_bytes)
-    yield BoundsRow(
+    yield BoundsRow.of(
+        collective,
         collective=kind,
         fabric=fabric.spec,
-        ranks=fabric.ranks,
-        root=root,
         size_bytes=size_bytes,
-        size_convention=collective.size_convention,
         policy=policy,
         optimum=str(lower) if lower is not None and lower == upper else None,
         intact_lower_bound=None if before is None else str(before),
@@ -195,17 +185,10 @@ def _witness(
     multipliers: list[int],
     trees: tuple[int, int, int] | None,
 ) -> WitnessRow:
-    slots, tree_links = None, None
-    if trees is not None:
-        slots, tree_links = trees[0], trees[1] / trees[2]
-    return WitnessRow(
-        ranks=ranks,
-        parts=parts,
-        links=links,
-        multipliers=multipliers,
-        slots=slots,
-        tree_links=tree_links,
-    )
+    proof = {"ranks": ranks, "parts": parts, "links": links, "multipliers": multipliers}
+    if trees is None:
+        return WitnessRow.of(proof)
+    return WitnessRow.of(proof, slots=trees[0], tree_links=trees[1] / trees[2])
 
 
 def _linear_program_bound(kind: str, fabric: _core.Fabric, size_bytes: int) -> Iterator[BoundRow]:
@@ -220,13 +203,11 @@ def _linear_program_bound(kind: str, fabric: _core.Fabric, size_bytes: int) -> I
         name=LINEAR,
         assumption=ALL_AT_ONCE,
         time_s=proved.time_ps / PICOSECONDS,
-        witness=WitnessRow(
+        witness=WitnessRow.of(
             ranks=[],
             parts=0,
             links=[fabric.link_name(link) or "" for link, _ in weighted],
             multipliers=[weight for _, weight in weighted],
-            slots=None,
-            tree_links=None,
         ),
     )
 
@@ -262,8 +243,7 @@ def _text(parameters: Parameters, rows: list[BoundsRow]) -> str:
         return "\n".join([*lines, f"no bound on the time is known for {fabric}"])
     under = "" if row.policy is None else f" under policy {row.policy}"
     lines += ["", f"no plan{size}{under} takes less than:"]
-    cells = [[bound.name, human_seconds(bound.time_s), bound.assumption] for bound in row.bounds]
-    lines.append(align(cells, ["bound", "time", "assumption"], {1}))
+    lines.append(table(row.bounds, ("name", "time_s", "assumption")))
     if any(bound.name == "direct" for bound in row.bounds):
         lines += [
             "",

@@ -43,8 +43,8 @@ from opticoll.names import DEFAULT_ALGORITHM, algorithm_names, canonical, defaul
 from opticoll.outputs import verification
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import PICOSECONDS, describe_size, format_rate, plural
-from opticoll.outputs.rows import (
-    OMITTED,
+from opticoll.outputs.rows import OMITTED, Row, command_field, hidden, means, table
+from opticoll.outputs.units import (
     BitsPerSecond,
     Bytes,
     Count,
@@ -52,13 +52,8 @@ from opticoll.outputs.rows import (
     Load,
     Number,
     Positive,
-    Row,
     Seconds,
     SignedSeconds,
-    command_field,
-    hidden,
-    means,
-    table,
 )
 from opticoll.outputs.watch import Watch
 
@@ -490,18 +485,8 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionR
 
 
 TABLE_COLUMNS = (
-    "congestion",
-    "placement",
-    "offered_load",
-    "time_s",
-    "time_low_s",
-    "time_high_s",
-    "failed",
-    "blocked",
-    "waited_s",
-    "phases",
-    "degraded",
-    "burst_loss",
+    *("congestion", "placement", "offered_load", "time_s", "time_low_s", "time_high_s"),
+    *("failed", "blocked", "waited_s", "phases", "degraded", "burst_loss"),
 )
 
 

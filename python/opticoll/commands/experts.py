@@ -27,17 +27,8 @@ from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
 from opticoll.outputs.device_memory import MemoryRow, memory_row
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import PICOSECONDS, align, duration, plural
-from opticoll.outputs.rows import (
-    OMITTED,
-    Bytes,
-    Count,
-    Number,
-    Positive,
-    Row,
-    Seconds,
-    command_field,
-    means,
-)
+from opticoll.outputs.rows import OMITTED, Row, command_field, means
+from opticoll.outputs.units import Bytes, Count, Number, Positive, Seconds
 from opticoll.outputs.watch import Watch
 
 MAX_BATCH = 2**31

@@ -24,7 +24,8 @@ from opticoll.inputs.settings import set_settings
 from opticoll.names import canonical, known_names
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import plural
-from opticoll.outputs.rows import Bytes, Count, Positive, Row, hidden, means
+from opticoll.outputs.rows import Row, hidden, means
+from opticoll.outputs.units import Bytes, Count, Positive
 from opticoll.outputs.verification import SizedHead, algorithm_name, head
 from opticoll.outputs.watch import Watch
 from opticoll.report.rows_file import read as read_rows

@@ -18,14 +18,7 @@ from opticoll.formats.network_parts import CableRow, SiteRow, network_parts, net
 from opticoll.inputs import component_values
 from opticoll.inputs.fabric_files import is_user_fabric, parse_fabric, split_options
 from opticoll.names import canonical
-from opticoll.outputs.bill import (
-    BillRow,
-    BillTotalRow,
-    bill,
-    bill_text,
-    component_record,
-    in_use,
-)
+from opticoll.outputs.bill import BillRow, BillTotalRow, bill, bill_text, component_record, in_use
 from opticoll.outputs.layout import align, wrapped
 from opticoll.outputs.records import KINDS, OptionRow, RecordRow, listing
 from opticoll.outputs.rows import Row, means

@@ -15,7 +15,8 @@ from opticoll.inputs.settings import Settings
 from opticoll.names import DEFAULT_ALGORITHM
 from opticoll.outputs.layout import PICOSECONDS, human_seconds, wrapped
 from opticoll.outputs.plan_row import PlanRow, measured, plan_summary
-from opticoll.outputs.rows import Seconds, means
+from opticoll.outputs.rows import means
+from opticoll.outputs.units import Seconds
 from opticoll.outputs.watch import Watch
 
 

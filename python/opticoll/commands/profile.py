@@ -10,7 +10,8 @@ from opticoll.cli.runner import Command, on_command_line, rows_file
 from opticoll.errors import UsageError
 from opticoll.names import known_names
 from opticoll.outputs.layout import align, human_seconds
-from opticoll.outputs.rows import Bytes, Count, Number, Positive, Row, Seconds, means
+from opticoll.outputs.rows import Row, means
+from opticoll.outputs.units import Bytes, Count, Number, Positive, Seconds
 from opticoll.outputs.watch import Watch
 
 MAX_BATCH = 2**31

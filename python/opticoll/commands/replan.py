@@ -25,7 +25,8 @@ from opticoll.outputs.circuit_switches import RematchedRow, change_lines, fibres
 from opticoll.outputs.layout import PICOSECONDS, align, human_seconds, human_time
 from opticoll.outputs.plan_row import PlanRow, measured, plan_summary
 from opticoll.outputs.records import record_row
-from opticoll.outputs.rows import OMITTED, Count, Number, Picoseconds, Seconds, hidden, means
+from opticoll.outputs.rows import OMITTED, hidden, means
+from opticoll.outputs.units import Count, Number, Picoseconds, Seconds
 from opticoll.outputs.watch import Watch
 
 
@@ -88,12 +89,10 @@ class ReplanRow(PlanRow):
         "Time of the new plan divided by the time of the old plan; 1 if the old time is 0"
     )
     fibres_rematched: Count = means(
-        "Number of fibres that circuit switches reconnect",
-        omitted=NO_SWITCHES,
-        default=OMITTED,
+        "Number of fibres that circuit switches reconnect", omitted=NO_SWITCHES
     )
     rematched: list[RematchedRow] = means(
-        "Circuit switches whose connections change", omitted=NO_SWITCHES, default=OMITTED
+        "Circuit switches whose connections change", omitted=NO_SWITCHES
     )
     before: Plan = hidden(default=None)
 

@@ -20,7 +20,8 @@ from opticoll.inputs.demands import size_of
 from opticoll.inputs.settings import set_settings
 from opticoll.outputs.fabric_names import fabric_labels
 from opticoll.outputs.layout import align, plural
-from opticoll.outputs.rows import Count, Row, columns, hidden, means
+from opticoll.outputs.rows import Row, columns, hidden, means
+from opticoll.outputs.units import Count
 from opticoll.outputs.watch import Watch
 
 SQLITE = b"SQLite format 3\0"

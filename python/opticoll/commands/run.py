@@ -19,16 +19,8 @@ from opticoll.inputs import imported
 from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.plan_cache import verify_once
 from opticoll.outputs.layout import PICOSECONDS, plural
-from opticoll.outputs.rows import (
-    Bytes,
-    Count,
-    GigabytesPerSecond,
-    Positive,
-    Row,
-    Seconds,
-    means,
-    table,
-)
+from opticoll.outputs.rows import Row, means, table
+from opticoll.outputs.units import Bytes, Count, GigabytesPerSecond, Positive, Seconds
 from opticoll.outputs.verification import refuse_violated, refuted
 from opticoll.outputs.watch import Watch
 

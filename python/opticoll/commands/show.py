@@ -29,19 +29,9 @@ from opticoll.outputs.layout import (
 )
 from opticoll.outputs.lights import Lights, counted, is_packet, lights_of
 from opticoll.outputs.plan_row import describe_fabric
-from opticoll.outputs.rows import (
-    OMITTED,
-    Count,
-    DecibelMilliwatts,
-    Decibels,
-    Length,
-    Row,
-    Seconds,
-    command_field,
-    hidden,
-    means,
-)
+from opticoll.outputs.rows import OMITTED, Length, Row, command_field, hidden, means
 from opticoll.outputs.trees import trees
+from opticoll.outputs.units import Count, DecibelMilliwatts, Decibels, Seconds
 from opticoll.outputs.verification import (
     PlanHead,
     ViolationRow,
@@ -51,6 +41,7 @@ from opticoll.outputs.verification import (
     violation_lines,
     violation_rows,
 )
+from opticoll.outputs.views import OVER_TIME, views_of
 from opticoll.outputs.watch import Watch
 
 MAX_LIGHTPATHS = 40
@@ -134,12 +125,10 @@ class LightpathRow(Row):
         "Power that arrives at the receiver, above the least power that it detects",
         absent="the message has no light",
         omitted="if the fabric has no loss budget",
-        default=OMITTED,
     )
     osnr_db: Decibels = means(
         "Ratio of signal to noise in a band of 0.1 nm",
         omitted="if the fabric states no noise, or the message has no light",
-        default=OMITTED,
     )
 
 
@@ -217,7 +206,6 @@ class SlotRow(PlanHead):
     loss_budget: BudgetRow = means(
         "Loss budget of the transfer with the least margin",
         omitted="if the fabric has no loss budget",
-        default=OMITTED,
     )
     trees: list[TreeRow] | None = means(
         "Trees of the rank or chunk", absent="the view is not `trees`"
@@ -225,12 +213,10 @@ class SlotRow(PlanHead):
     configurations: list[ConfigurationRow] = means(
         "Configurations of the plan, in order of time",
         omitted="if the view is not `configurations`",
-        default=OMITTED,
     )
     switches: list[SwitchRow] = means(
         "Circuit switches of the fabric, which are set before the plan runs",
         omitted="if no circuit switches join parts of the fabric",
-        default=OMITTED,
     )
     verified: bool = means("Whether there are no violations")
     violations: list[ViolationRow] = means("All violations of the plan")
@@ -381,8 +367,6 @@ def _checked_view(plan: Plan, parameters: Show, *, drawn: bool) -> str:
 
     Raises an error if the fabric has no such view.
     """
-    from opticoll.plot.views import OVER_TIME, views_of
-
     view = parameters.view
     views, about = views_of(plan, parameters.slot)
     if view not in (None, *views):

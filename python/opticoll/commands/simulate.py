@@ -18,19 +18,8 @@ from opticoll.inputs.settings import Settings
 from opticoll.names import canonical, known_names
 from opticoll.outputs.layout import align, format_rate, human_time, labelled, plural
 from opticoll.outputs.plan_row import PlanRow, measured, plan_summary
-from opticoll.outputs.rows import (
-    OMITTED,
-    Bytes,
-    Count,
-    Number,
-    Picoseconds,
-    Row,
-    Unit,
-    Utilisation,
-    hidden,
-    means,
-    table,
-)
+from opticoll.outputs.rows import Row, hidden, means, table
+from opticoll.outputs.units import Bytes, Count, Number, Picoseconds, Unit, Utilisation
 from opticoll.outputs.watch import Watch
 
 MAX_PATH = 8
@@ -59,10 +48,7 @@ class PathRow(Row, core="plan.critical_path"):
     start_ps: Picoseconds
     end_ps: Picoseconds
     bottleneck: str | None = means(
-        "Link that limits the message",
-        absent="no link limits the message",
-        omitted=ON_LINKS,
-        default=OMITTED,
+        "Link that limits the message", absent="no link limits the message", omitted=ON_LINKS
     )
 
 
@@ -84,19 +70,14 @@ class LinkRow(Row, core="plan.links"):
         "from rank",
         absent="the link starts at no single rank, as in a passive star",
         omitted=ON_LIGHT,
-        default=OMITTED,
     )
     direction: str = means(
-        "Direction, plane or port by which the link leaves the rank",
-        omitted=ON_LIGHT,
-        default=OMITTED,
+        "Direction, plane or port by which the link leaves the rank", omitted=ON_LIGHT
     )
-    link: str = means("Link in words", omitted=ON_LINKS, default=OMITTED)
+    link: str = means("Link in words", omitted=ON_LINKS)
     busy_ps: Picoseconds = means(heading="busy")
     bytes: Bytes
-    utilisation: Utilisation = means(
-        "Share of the link's capacity that was used", omitted=ON_LINKS, default=OMITTED
-    )
+    utilisation: Utilisation = means("Share of the link's capacity that was used", omitted=ON_LINKS)
 
 
 class RankRow(Row, core="plan.ranks"):
@@ -176,30 +157,25 @@ class SimulateRow(PlanRow, core="tuned"):
         "Transfers of the critical path; each waits for the previous one"
     )
     most_loaded_link: str | None = means(
-        "Link with the highest utilisation",
-        absent="no link is used",
-        omitted=ON_LINKS,
-        default=OMITTED,
+        "Link with the highest utilisation", absent="no link is used", omitted=ON_LINKS
     )
     packets: PacketRow | None = means(
         "Latencies, buffers and stalls of packets", absent="the simulator is not `packet`"
     )
-    control_messages: Count = means(omitted=ON_GRIDS, default=OMITTED)
-    control_messages_per_rank: Count = means(omitted=ON_GRIDS, default=OMITTED)
-    controller_messages: Count = means(omitted=ON_GRIDS, default=OMITTED)
-    revocations: Count = means(omitted=ON_GRIDS, default=OMITTED)
-    slow_switch_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
-    path_transmission_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
-    path_tuning_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
-    path_control_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
-    path_latency_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
-    path_waiting_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
-    per_step: list[StepRow] = means("Steps", omitted="without --per step", default=OMITTED)
-    per_link: list[LinkRow] = means("Links", omitted="without --per link", default=OMITTED)
-    per_time: list[BinRow] = means(
-        "Use of links over time", omitted="without --per time", default=OMITTED
-    )
-    per_rank: list[RankRow] = means("Ranks", omitted="without --per rank", default=OMITTED)
+    control_messages: Count = means(omitted=ON_GRIDS)
+    control_messages_per_rank: Count = means(omitted=ON_GRIDS)
+    controller_messages: Count = means(omitted=ON_GRIDS)
+    revocations: Count = means(omitted=ON_GRIDS)
+    slow_switch_ps: Picoseconds = means(omitted=ON_GRIDS)
+    path_transmission_ps: Picoseconds = means(omitted=ON_GRIDS)
+    path_tuning_ps: Picoseconds = means(omitted=ON_GRIDS)
+    path_control_ps: Picoseconds = means(omitted=ON_GRIDS)
+    path_latency_ps: Picoseconds = means(omitted=ON_GRIDS)
+    path_waiting_ps: Picoseconds = means(omitted=ON_GRIDS)
+    per_step: list[StepRow] = means("Steps", omitted="without --per step")
+    per_link: list[LinkRow] = means("Links", omitted="without --per link")
+    per_time: list[BinRow] = means("Use of links over time", omitted="without --per time")
+    per_rank: list[RankRow] = means("Ranks", omitted="without --per rank")
     outcome: Outcome = hidden(default=None)
 
 
@@ -407,7 +383,11 @@ def _summary(row: SimulateRow) -> str:
                 " > ".join(names[end] for end in plan.ends(transfer.transfer)),
                 f"from {human_time(transfer.start_ps)}",
                 f"to {human_time(transfer.end_ps)}",
-                *([] if row.start is None else [_bounded(transfer.bottleneck)]),
+                *(
+                    []
+                    if row.start is None
+                    else [f"bounded by {link}" if (link := transfer.bottleneck) else ""]
+                ),
             ]
             for transfer in shown
         ]
@@ -485,10 +465,6 @@ def _packet_facts(packets: PacketRow) -> list[list[str]]:
         mean = human_time(background.mean_ps)
         facts.append(["background", f"{background.count} messages, mean latency {mean}"])
     return facts
-
-
-def _bounded(link: str | None) -> str:
-    return "" if link is None else f"bounded by {link}"
 
 
 def _draw(parameters: Simulate, rows: list[SimulateRow], path: Path) -> None:

@@ -16,7 +16,8 @@ from opticoll.cli.runner import Command, on_command_line
 from opticoll.errors import UsageError
 from opticoll.formats.content import read_text
 from opticoll.outputs.layout import align, human_seconds, plural
-from opticoll.outputs.rows import Bytes, Count, Positive, Row, Seconds, means
+from opticoll.outputs.rows import Row, means
+from opticoll.outputs.units import Bytes, Count, Positive, Seconds
 from opticoll.outputs.watch import Watch
 from opticoll.study import clusters, document, engines, progress
 from opticoll.study.expression import SIZE, Quantity
@@ -211,12 +212,7 @@ def _engine(parameters: Sweep, workers: int) -> engines.Engine:
 
 
 def _forecast_row(
-    parameters: Sweep,
-    study: document.Study,
-    path: Path,
-    shard: Shard,
-    workers: int,
-    watch: Watch,
+    parameters: Sweep, study: document.Study, path: Path, shard: Shard, workers: int, watch: Watch
 ) -> SweepRow:
     """Returns the number of points, and a forecast from a sample of the missing points."""
     if parameters.merge:

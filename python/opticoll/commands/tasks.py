@@ -24,19 +24,8 @@ from opticoll.inputs.values import to_bytes
 from opticoll.names import algorithm_spelling
 from opticoll.outputs.layout import PICOSECONDS, plural
 from opticoll.outputs.plan_row import FABRIC_LATENCY, INJECTION, latency_s
-from opticoll.outputs.rows import (
-    OMITTED,
-    BitsPerSecond,
-    Bytes,
-    Count,
-    Picoseconds,
-    Positive,
-    Row,
-    Seconds,
-    command_field,
-    means,
-    table,
-)
+from opticoll.outputs.rows import OMITTED, Row, command_field, means, table
+from opticoll.outputs.units import BitsPerSecond, Bytes, Count, Picoseconds, Positive, Seconds
 from opticoll.outputs.verification import head
 from opticoll.outputs.watch import Watch
 
@@ -162,16 +151,8 @@ def _name(task: Task) -> str:
 
 
 TABLE_COLUMNS = (
-    "name",
-    "chosen",
-    "ranks",
-    "ports",
-    "rounds",
-    "round_ps",
-    "request_s",
-    "admitted_s",
-    "start_s",
-    "end_s",
+    *("name", "chosen", "ranks", "ports", "rounds", "round_ps", "request_s", "admitted_s"),
+    *("start_s", "end_s"),
 )
 
 

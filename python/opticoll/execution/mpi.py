@@ -271,10 +271,7 @@ def _environment() -> dict[str, str]:
     return (
         os.environ
         | threads
-        | {
-            "MALLOC_MMAP_THRESHOLD_": str(2**25),
-            "MALLOC_TRIM_THRESHOLD_": str(2**30),
-        }
+        | {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**30)}
     )
 
 

@@ -90,11 +90,7 @@ FORMATS = (
         *("hwloc", "fabric", (".xml",), "hwloc_topology:read"),
         beside=("boxes", "latency", "processor_rate", "pci_rate", "nic_rate"),
     ),
-    Format(
-        *("sndlib", "fabric", (".xml",), "sndlib:read"),
-        beside=_OF_GRAPHS,
-        fibres=True,
-    ),
+    Format("sndlib", "fabric", (".xml",), "sndlib:read", beside=_OF_GRAPHS, fibres=True),
     Format(
         *("node_link", "fabric", (".json",), "node_link:read", "node_link:write"),
         beside=_OF_GRAPHS,
@@ -115,31 +111,21 @@ FORMATS = (
     Format(
         "plan", "plan", (".plan", ".txt", ".zst"), "core_texts:read_plan", "core_texts:write_plan"
     ),
-    Format(
-        *("chakra", "program", (".et",), "chakra_traces:read", "chakra_traces:write"),
-        sized=True,
-    ),
+    Format("chakra", "program", (".et",), "chakra_traces:read", "chakra_traces:write", sized=True),
     Format("chakra_json", "program", (), "chakra_traces:read"),
-    Format(
-        *("msccl", "program", (".xml",), "core_texts:read_msccl", "core_texts:write_msccl"),
-    ),
+    Format("msccl", "program", (".xml",), "core_texts:read_msccl", "core_texts:write_msccl"),
     Format(
         *("mscclpp", "program", (".mscclpp.json",)),
         *("mscclpp_plan:read", "mscclpp_plan:write"),
         sized=True,
     ),
     Format("csv", "rows", (".csv",), writes="table:write_csv"),
-    Format(
-        *("sends", "schedule", (".csv",), "sends_csv:read", "sends_csv:write"),
-    ),
+    Format("sends", "schedule", (".csv",), "sends_csv:read", "sends_csv:write"),
     Format(
         *("goal", "schedule", (".goal",), "core_texts:read_goal", "core_texts:write_goal"),
         sized=True,
     ),
-    Format(
-        *("te_ccl", "schedule", (".json",), "te_ccl:read", "te_ccl:write"),
-        on_links=True,
-    ),
+    Format("te_ccl", "schedule", (".json",), "te_ccl:read", "te_ccl:write", on_links=True),
     Format("sccl", "schedule", (".json",), "sccl:read", on_links=True),
     *(
         Format(name, "choices", suffixes, writes="selection_table:write")
@@ -157,18 +143,12 @@ FORMATS = (
     ),
     Format("parquet", "rows", (".parquet",), writes="table:write_parquet"),
     Format("perfetto", "timeline", (".json",), writes="chrome_trace:write"),
-    Format(
-        *("parquet", "trace", (".parquet",), "parquet_table:read"),
-    ),
-    Format(
-        *("chakra", "trace", (".et",), "chakra_traces:read_trace"),
-    ),
+    Format("parquet", "trace", (".parquet",), "parquet_table:read"),
+    Format("chakra", "trace", (".et",), "chakra_traces:read_trace"),
     Format("chakra_json", "trace", (), "chakra_traces:read_trace"),
     Format("simai_workload", "trace", (), "simai_workload:read_trace"),
     Format("liballprof", "trace", (), "liballprof:read_trace"),
-    Format(
-        *("otf2", "trace", (".otf2", ".tar"), "otf2_archive:read_trace"),
-    ),
+    Format("otf2", "trace", (".otf2", ".tar"), "otf2_archive:read_trace"),
     Format("goal", "trace", (".goal",), "trace_file:goal"),
     Format(
         *("time_independent", "trace", (".tit",)),

@@ -202,11 +202,7 @@ def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
         for node, position in zip(nodes, positions, strict=True):
             if len(position) == 2:
                 node["Latitude"], node["Longitude"] = position
-    return directed, {
-        "graph": {"fabric": fabric.spec, **whole},
-        "nodes": nodes,
-        "edges": edges,
-    }
+    return directed, {"graph": {"fabric": fabric.spec, **whole}, "nodes": nodes, "edges": edges}
 
 
 def _add_nodes(graph: Graph, nodes: Sequence[Item], read: set[str]) -> dict[str, str]:

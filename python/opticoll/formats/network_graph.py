@@ -145,11 +145,7 @@ class Graph:
         self.places.append(place)
 
     def edge(
-        self,
-        place: Place,
-        ends: tuple[str, str],
-        one_way: bool,
-        attributes: Mapping[str, object],
+        self, place: Place, ends: tuple[str, str], one_way: bool, attributes: Mapping[str, object]
     ) -> None:
         """Adds a link; `attributes` are texts by name: `LINK_OPTIONS`, `length` or `duplex`."""
         options = texts(place, attributes, (*LINK_OPTIONS, "length"))

@@ -14,7 +14,8 @@ from typing import Literal
 from opticoll._core import Fabric
 from opticoll.formats.network_graph import edges_of
 from opticoll.outputs.layout import align
-from opticoll.outputs.rows import Count, Row, means
+from opticoll.outputs.rows import Row, means
+from opticoll.outputs.units import Count
 
 Role = Literal["rank", "idle", "switch"]
 

@@ -253,18 +253,13 @@ CONTENTS = (
     ),
     Content("gexf", "a graph in GEXF", _xml("gexf"), f"{_NETWORKX}read_gexf(FILE), ...)"),
     # JSON.
-    Content(
-        *("mscclpp", "an execution plan of MSCCL++", _json("gpus", "threadblocks"), _SCHEDULE),
-    ),
+    Content("mscclpp", "an execution plan of MSCCL++", _json("gpus", "threadblocks"), _SCHEDULE),
     Content(
         *("te_ccl", "a result of TE-CCL"),
         lambda content: content.lstrip()[:1] == b"{" and b" traveled over " in content,
         _SCHEDULE,
     ),
-    Content(
-        *("sccl", "an algorithm of SCCL (msccl-tools)", _json("m?sccl_type")),
-        _SCHEDULE,
-    ),
+    Content("sccl", "an algorithm of SCCL (msccl-tools)", _json("m?sccl_type"), _SCHEDULE),
     Content(
         *("kineto", "a timeline of PyTorch or Chrome", _json("traceEvents")),
         "opticoll replays Chakra traces, into which `chakra_trace_link` and `chakra_converter` "
@@ -331,10 +326,7 @@ CONTENTS = (
         ),
         _FABRIC,
     ),
-    Content(
-        *("liballprof", "a trace of liballprof", _has(r"^MPI_[A-Z][A-Za-z_]+\s*:\s*\d")),
-        _TRACE,
-    ),
+    Content("liballprof", "a trace of liballprof", _has(r"^MPI_[A-Z][A-Za-z_]+\s*:\s*\d"), _TRACE),
     Content(
         *("nccl_tests", "the output of nccl-tests or OSU's benchmarks"),
         _has(r"^#.*(?:\bout-of-place\b|\bOSU MPI\b|\bnThread \d)"),

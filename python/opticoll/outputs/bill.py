@@ -37,7 +37,8 @@ from opticoll.errors import UsageError
 from opticoll.names import nearest
 from opticoll.outputs.layout import align, format_rate, wrapped
 from opticoll.outputs.records import OptionRow, RecordRow, record_rows
-from opticoll.outputs.rows import BitsPerSecond, Positive, Row, Share, Unit, means
+from opticoll.outputs.rows import Row, means
+from opticoll.outputs.units import BitsPerSecond, Positive, Share, Unit
 
 Catalogue = Mapping[str, Iterable[OptionRow]]
 """The values of each component, by name; values of users stand first."""
@@ -236,30 +237,19 @@ def with_switch(parts: Sequence[Part], values: Catalogue, name: str) -> list[Par
 
 
 def _rank_row(ranks: int, power: Fraction) -> BillRow:
-    return BillRow(
+    return BillRow.of(
         kind="bom",
         component="rank",
-        place=None,
-        ports=None,
-        rate=None,
         count=ranks,
         power_each_w=float(power),
         power_w=float(power * ranks),
-        share=None,
         power_rule="power",
-        price_usd=None,
-        failures_fit=None,
         sources=[f"power {float(power):g} W; given: --rank-power"],
     )
 
 
 def _row(
-    component: str,
-    place: str,
-    rate: int | None,
-    ports: int | None,
-    count: int,
-    values: Catalogue,
+    component: str, place: str, rate: int | None, ports: int | None, count: int, values: Catalogue
 ) -> BillRow:
     of_rate = f"{component}_{rate // 10**9}g" if rate and rate % 10**9 == 0 else None
     names = [name for name in (of_rate, component) if name and name in values]
@@ -291,12 +281,11 @@ def _row(
         ("energy", total_rate, "energy x rate" if ports is None else "energy x ports x rate"),
     )
     price = first(
-        ("price", Fraction(1), "price"),
-        ("price per port", per_port, "price per port x ports"),
+        ("price", Fraction(1), "price"), ("price per port", per_port, "price per port x ports")
     )
     failures = first(("failure rate", Fraction(1), "failure rate"))
     used = [value for value in (power, price, failures) if value]
-    return BillRow(
+    return BillRow.of(
         kind="bom",
         component=component,
         place=place or None,
@@ -305,7 +294,6 @@ def _row(
         count=count,
         power_each_w=power and float(power.value),
         power_w=power and float(power.value * count),
-        share=None,
         power_rule=power and power.rule,
         price_usd=price and float(price.value * count),
         failures_fit=failures and float(failures.value * count),
@@ -405,13 +393,6 @@ def _sums(total: BillTotalRow) -> list[str]:
 
 def component_record(name: str, summary: str, options: list[OptionRow]) -> RecordRow:
     """Returns the record of a user's component."""
-    return RecordRow(
-        kind="components",
-        name=name,
-        label=name,
-        summary=summary,
-        citation="",
-        options=options,
-        collective=None,
-        family=None,
+    return RecordRow.of(
+        kind="components", name=name, label=name, summary=summary, citation="", options=options
     )

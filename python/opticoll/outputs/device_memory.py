@@ -1,6 +1,7 @@
 """Row on the memory that a model occupies on a device."""
 
-from opticoll.outputs.rows import Bytes, Row, means
+from opticoll.outputs.rows import Row, means
+from opticoll.outputs.units import Bytes
 
 
 class MemoryRow(Row):

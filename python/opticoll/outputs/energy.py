@@ -117,10 +117,7 @@ def plan_energy(plan: Plan, outcome: Outcome, size_bytes: int) -> PlanEnergy:
 
 
 def passed_energy(
-    fabric: Fabric,
-    passed: tuple[Sequence[Part], int | None],
-    time_ps: int,
-    reconfigurations: int,
+    fabric: Fabric, passed: tuple[Sequence[Part], int | None], time_ps: int, reconfigurations: int
 ) -> PlanEnergy:
     """Returns the energy of what a plan needed of the parts of a fabric (`Plan.passed_parts`)."""
     values = bill.in_use()

@@ -14,15 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from opticoll._core import (
-    Fabric,
-    Outcome,
-    Plan,
-    Violation,
-    format_size,
-    parse_time,
-    time_bound,
-)
+from opticoll._core import Fabric, Outcome, Plan, Violation, format_size, parse_time, time_bound
 from opticoll.formulas import bandwidths
 from opticoll.names import canonical, has_root
 from opticoll.outputs.bill import Dollars, Watts
@@ -43,18 +35,15 @@ from opticoll.outputs.layout import (
 )
 from opticoll.outputs.optimum import ALL_AT_ONCE, LINEAR, before_and_now, proved_time
 from opticoll.outputs.records import record_row
-from opticoll.outputs.rows import (
-    OMITTED,
+from opticoll.outputs.rows import OMITTED, Row, command_field, means
+from opticoll.outputs.units import (
     BitsPerSecond,
     Bytes,
     Count,
     GigabytesPerSecond,
     Joules,
     Picoseconds,
-    Row,
     Seconds,
-    command_field,
-    means,
 )
 from opticoll.outputs.verification import (
     FORM,
@@ -157,18 +146,14 @@ class PlanRow(PlanHead):
     time_s: Seconds = means("Time")
     time_ps: Picoseconds = means("Exact value of the time, in picoseconds")
     protocol: str = means(
-        "Protocol of the library: `ll`, `ll128`, `simple` or `nvls`",
-        omitted=NO_LIBRARY,
-        default=OMITTED,
+        "Protocol of the library: `ll`, `ll128`, `simple` or `nvls`", omitted=NO_LIBRARY
     )
-    launch_time_ps: Picoseconds = means(
-        "Part of the time: launch of the call", omitted=NO_LIBRARY, default=OMITTED
-    )
+    launch_time_ps: Picoseconds = means("Part of the time: launch of the call", omitted=NO_LIBRARY)
     latency_time_ps: Picoseconds = means(
-        "Part of the time: steps in which no data are sent", omitted=NO_LIBRARY, default=OMITTED
+        "Part of the time: steps in which no data are sent", omitted=NO_LIBRARY
     )
     bytes_time_ps: Picoseconds = means(
-        "Part of the time: data are sent or copied", omitted=NO_LIBRARY, default=OMITTED
+        "Part of the time: data are sent or copied", omitted=NO_LIBRARY
     )
     algorithm_bandwidth: GigabytesPerSecond | None = means(
         "Bytes of the vector, or of the blocks of all ranks, divided by the time, as the algbw of "
@@ -205,8 +190,7 @@ class PlanRow(PlanHead):
         "Components that bits pass and whose energy is not known (see `opticoll list components`)"
     )
     fabric_reconfiguration_s: Seconds | None = means(
-        "Reconfiguration time of the fabric",
-        absent="the fabric has no such time",
+        "Reconfiguration time of the fabric", absent="the fabric has no such time"
     )
     reconfigurations: Count | None = means(
         "Number of slots to which a reconfiguration was charged; on a grid of tunable circuits, "

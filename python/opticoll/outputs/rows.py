@@ -4,6 +4,7 @@ A row class is the only declaration of a result. JSON, its schema, CSV, text tab
 reference page all follow from the class. If the compiled core declares a total or a column of a
 table, the class uses the core's name, unit and meaning.
 
+>>> from opticoll.outputs.units import Count, Seconds
 >>> class Lap(Row):
 ...     "A lap of a race."
 ...     runner: str = means("Name of the runner")
@@ -25,8 +26,6 @@ Bob            -
 ({'links': 2, 'lost': 1}, 'Number of lost bursts')
 """
 
-from __future__ import annotations
-
 import abc
 import dataclasses
 import functools
@@ -35,7 +34,7 @@ import inspect
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import (
     Annotated,
@@ -50,28 +49,11 @@ from typing import (
 
 from opticoll._core import Outcome, fields_of, format_size
 from opticoll.errors import UsageError, needed
-from opticoll.outputs.layout import (
-    PICOSECONDS,
-    align,
-    format_rate,
-    human_energy,
-    human_seconds,
-    human_time,
-    size_names,
-)
+from opticoll.outputs.layout import PICOSECONDS, align, size_names
+from opticoll.outputs.units import Unit
 
 if typing.TYPE_CHECKING:
     import pandas
-
-
-@dataclass(frozen=True)
-class Unit:
-    """Unit of a number: its name, a function that formats values, and the range of values."""
-
-    name: str = ""
-    text: Callable[[Any], str] = str
-    least: float | None = 0
-    most: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,25 +73,6 @@ class _Omitted:
 OMITTED: Any = _Omitted()
 """Value of a field that a row lacks."""
 
-Seconds = Annotated[float, Unit("s", human_seconds)]
-SignedSeconds = Annotated[float, Unit("s", human_seconds, least=None)]
-"""Time in seconds that may be negative, such as the lower end of a confidence interval."""
-Picoseconds = Annotated[int, Unit("ps", human_time)]
-Bytes = Annotated[int, Unit("B", format_size)]
-BitsPerSecond = Annotated[int, Unit("bit/s", format_rate)]
-GigabytesPerSecond = Annotated[float, Unit("GB/s", "{:.4g} GB/s".format)]
-Joules = Annotated[float, Unit("J", human_energy)]
-Decibels = Annotated[float, Unit("dB", "{:.6g}".format, least=None)]
-DecibelMilliwatts = Annotated[float, Unit("dBm", "{:.6g}".format, least=None)]
-Count = Annotated[int, Unit()]
-Positive = Annotated[int, Unit(least=1)]
-Load = Annotated[float, Unit("Erlang", "{:g}".format)]
-Number = Annotated[float, Unit("", "{:.4g}".format)]
-Fraction = Annotated[float, Unit("1", "{:.3g}".format, most=1)]
-Utilisation = Annotated[float, Unit("1", "{:.1%}".format)]
-"""Share between 0 and 1, which may exceed 1 slightly due to rounding."""
-Share = Annotated[float, Unit("1", "{:.1%}".format, most=1)]
-
 
 def means(
     text: str = "",
@@ -126,6 +89,8 @@ def means(
     when a row lacks the field; the field's default is then `OMITTED`. If `spread` is true, the
     field is a mapping, and each entry of the mapping becomes a column of the row.
     """
+    if omitted and default is dataclasses.MISSING:
+        default = OMITTED
     about = {
         "meaning": text,
         "heading": heading,
@@ -295,12 +260,11 @@ def columns(kind: type[Row]) -> tuple[Column, ...]:
         hints = typing.get_type_hints(kind, include_extras=True)
         row_columns = []
         for field in dataclasses.fields(kind):  # type: ignore[arg-type]
-            about = field.metadata or means().metadata
+            hint, about = hints[field.name], dict(field.metadata or means().metadata)
             if about["meaning"] is not None:
-                meaning = about["meaning"] or _core_meaning(kind, field.name, hints[field.name])
-                row_columns.append(
-                    _column(field.name, hints[field.name], **{**about, "meaning": meaning})
-                )
+                about["meaning"] = about["meaning"] or _core_meaning(kind, field.name, hint)
+                about["heading"] = about["heading"] or field.name
+                row_columns.append(_column(field.name, hint, about))
         _COLUMNS[kind] = tuple(row_columns)
     return _COLUMNS[kind]
 
@@ -343,19 +307,11 @@ def _remarks(hint: Any) -> list[Any]:
     return remarks + [remark for part in get_args(hint) for remark in _remarks(part)]
 
 
-def _column(
-    name: str,
-    hint: Any,
-    *,
-    meaning: str,
-    heading: str,
-    absent: str,
-    omitted: str,
-    spread: bool,
-) -> Column:
+def _column(name: str, hint: Any, about: Mapping[str, Any]) -> Column:
+    """Returns the column of a field with the type `hint`; `about` is what `means` keeps."""
     hint, remarks = _bare(hint)
     optional = get_origin(hint) in (types.UnionType, typing.Union)
-    if optional != bool(absent):
+    if optional != bool(about["absent"]):
         raise TypeError(f"{name}: a field says by absent=... why it is null, if it may be")
     if optional:
         some = tuple(part for part in get_args(hint) if part is not type(None))
@@ -375,11 +331,7 @@ def _column(
         optional=optional,
         unit=units[0] if units else None,
         length=lengths[0] if lengths else None,
-        meaning=meaning,
-        heading=heading or name,
-        absent=absent,
-        omitted=omitted,
-        spread=spread,
+        **about,
     )
 
 
@@ -401,7 +353,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def dataframe(content: Any) -> pandas.DataFrame:
+def dataframe(content: Any) -> "pandas.DataFrame":
     """Converts rows, or columns by name, to a pandas DataFrame.
 
     Raises

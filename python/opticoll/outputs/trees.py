@@ -83,6 +83,7 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
     of_all = collective.before(wanted[0]) is None and collective.after(wanted[0]) is None
     columns = plan.columns()
     first, last = columns["chunk"], columns["chunk"] + columns["count"]
+    slots, sources, destinations = (columns[name] for name in ("slot", "source", "destination"))
     trees_by_edges: dict[tuple[str, tuple[tuple[int, int], ...]], Tree] = {}
     for wanted_chunk in wanted[:MAX_CHUNKS]:
         moves = np.flatnonzero((first <= wanted_chunk) & (wanted_chunk < last))
@@ -90,17 +91,7 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
             numbers = [number for number, adds in enumerate(ADDS) if adds == (action == "reduce")]
             moves_of_action = moves[np.isin(columns["action"][moves], numbers)]
             edges = sorted(
-                Edge(
-                    *map(
-                        int,
-                        (
-                            columns["slot"][at],
-                            columns["source"][at],
-                            columns["destination"][at],
-                            at,
-                        ),
-                    )
-                )
+                Edge(int(slots[at]), int(sources[at]), int(destinations[at]), int(at))
                 for at in moves_of_action
             )
             if not edges:

@@ -15,7 +15,8 @@ from typing import Any, Literal
 from opticoll import errors
 from opticoll._core import Fabric, Plan, Program, Violation
 from opticoll.outputs.layout import and_more, plural
-from opticoll.outputs.rows import OMITTED, Count, Positive, Row, command_field, hidden, means
+from opticoll.outputs.rows import OMITTED, Row, command_field, hidden, means
+from opticoll.outputs.units import Count, Positive
 
 MAX_VIOLATIONS = 20
 """Maximum number of violations in the text output; JSON contains all violations."""

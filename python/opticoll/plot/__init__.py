@@ -1,8 +1,8 @@
 """Figures of plans and comparisons, one file each.
 
 Every function draws one figure and writes it to a path; the suffix (svg, png or pdf) determines the
-format. matplotlib is imported when the first figure is drawn, and its global state stays unchanged.
-The same input gives the same bytes.
+format. matplotlib is imported with this package, and its global state stays unchanged. The same
+input gives the same bytes.
 
 >>> from opticoll.plot import formats
 >>> formats()
@@ -21,12 +21,7 @@ from opticoll.plot.output import PlotError, formats
 from opticoll.plot.packets import latencies, one_loss, packets
 from opticoll.plot.ring import ring
 from opticoll.plot.space_time import messages, space_time
-from opticoll.plot.timelines import (
-    Bar,
-    iteration_timeline,
-    rank_timeline,
-    slots,
-)
+from opticoll.plot.timelines import Bar, iteration_timeline, rank_timeline, slots
 from opticoll.plot.views import outcome, plan
 
 __all__ = [

@@ -3,14 +3,12 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
 from opticoll.plot.panels import legend_below
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ def stacked_bars(
     *,
     x_label: str,
     title: str = "",
-) -> "Figure":
+) -> Figure:
     """Draws panels side by side, with the total of each bar at its end; `x_label` has no unit.
 
     Raises PlotError if there is nothing to draw, or a part does not have one value per bar.

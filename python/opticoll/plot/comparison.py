@@ -4,7 +4,12 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from opticoll.outputs import break_even
 from opticoll.outputs.fabric_names import fabric_labels
@@ -23,18 +28,10 @@ from opticoll.plot.output import (
 from opticoll.plot.panels import panels as panels_of
 from opticoll.plot.reconfiguration import reconfiguration
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 Row = Mapping[str, Any]
 
 # Columns that may vary between rows, in the order in which they become the horizontal axis.
-_AXES = {
-    "size_bytes": "Size",
-    "wavelengths": "Wavelengths per directed fibre",
-    "ranks": "Ranks",
-}
+_AXES = {"size_bytes": "Size", "wavelengths": "Wavelengths per directed fibre", "ranks": "Ranks"}
 _NEEDED = ("algorithm", "ranks", "size_bytes", "steps", "time_s")
 _MAX_PANELS = 12  # maximum number of panels on one page
 _MIN_DISTANCE = 0.085  # minimum distance between two labels, as a share of the axis' length
@@ -46,7 +43,7 @@ _OTHERS = {"color": style.FAINT, "linewidth": 1.0, "marker": "", "zorder": 1.5}
 """Line style of algorithms without a colour."""
 
 
-def comparison(rows: Sequence[Row], path: "str | os.PathLike[str] | Axes | None") -> list[Path]:
+def comparison(rows: Sequence[Row], path: str | os.PathLike[str] | Axes | None) -> list[Path]:
     """Draws the rows of `opticoll compare --json` (seconds, bytes); returns the paths.
 
     Curves: if sizes, wavelengths or numbers of ranks vary, there is a curve per algorithm. The
@@ -75,7 +72,7 @@ def comparison(rows: Sequence[Row], path: "str | os.PathLike[str] | Axes | None"
         return save_pages(_figures(rows), target)
 
 
-def _figures(rows: Sequence[Row]) -> "list[Figure]":
+def _figures(rows: Sequence[Row]) -> list[Figure]:
     _check(rows)
     over_times, _ = break_even.apart(rows)
     if over_times:
@@ -206,7 +203,7 @@ def _looks(spellings: Iterable[str]) -> dict[str, dict[str, Any]]:
     return dict(zip(ordered, style.algorithm_looks(ordered), strict=True))
 
 
-def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
+def _lines(rows: Sequence[Row], varying: list[str]) -> list[Figure]:
     """Returns one figure per page of panels; the panels show curves."""
     axis, *others = varying
     panels: dict[tuple[Any, ...], list[Row]] = {}
@@ -233,7 +230,7 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
     return figures
 
 
-def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -> "Figure":
+def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -> Figure:
     names = _names(rows)
     few = _few(rows, names)
     columns = 2 if len(panels) == 4 else min(len(panels), 3)
@@ -269,7 +266,7 @@ def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -
 
 
 def _line_panel(
-    axes: "Axes", rows: Sequence[Row], axis: str, names: dict[str, str], few: Sequence[str]
+    axes: Axes, rows: Sequence[Row], axis: str, names: dict[str, str], few: Sequence[str]
 ) -> None:
     """Draws a curve per algorithm; algorithms in `few` are coloured and above the others."""
     others = style.counted(len(names) - len(few), "other algorithm")
@@ -319,7 +316,7 @@ def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
     return sorted(greatest.items())
 
 
-def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
+def _label_values(axes: Axes, axis: str, values: list[Any]) -> None:
     """Labels `values` on the horizontal axis, except those too close to another label."""
     shown = [values[index] for index in style.spread(values, _MIN_DISTANCE)]
     text = style.size_texts(shown) if axis == "size_bytes" else [str(value) for value in shown]
@@ -329,7 +326,7 @@ def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
     axes.set_xticks([], minor=True)
 
 
-def _bars(rows: Sequence[Row]) -> "Figure":
+def _bars(rows: Sequence[Row]) -> Figure:
     """Draws bars of steps and times, with a row of panels for each fabric."""
     machines: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (float(row["time_s"]), str(row["algorithm"]))):
@@ -350,7 +347,7 @@ def _bars(rows: Sequence[Row]) -> "Figure":
     return figure
 
 
-def _bar_panels(panels: "Sequence[Axes]", ordered: Sequence[Row], rows: Sequence[Row]) -> None:
+def _bar_panels(panels: Sequence[Axes], ordered: Sequence[Row], rows: Sequence[Row]) -> None:
     """Draws the plans of one fabric as bars: steps on the left, times on the right."""
     left, right = panels
     places = range(len(ordered))
@@ -416,7 +413,7 @@ def _bounds(rows: Sequence[Row]) -> list[float]:
     return [float(row["bound_time_s"]) for row in rows if row.get("bound_time_s") is not None]
 
 
-def _value(axes: "Axes", place: int, value: float, text: str) -> None:
+def _value(axes: Axes, place: int, value: float, text: str) -> None:
     axes.annotate(
         text,
         (value, place),
@@ -428,7 +425,7 @@ def _value(axes: "Axes", place: int, value: float, text: str) -> None:
     )
 
 
-def _scale(axes: "Axes", bars: list[float], marks: list[float]) -> None:
+def _scale(axes: Axes, bars: list[float], marks: list[float]) -> None:
     """Makes an axis logarithmic if bars differ by over a factor of 100; leaves room for numbers."""
     positive = [value for value in bars if value > 0]
     shown = positive + [value for value in marks if value > 0]
@@ -442,9 +439,6 @@ def _scale(axes: "Axes", bars: list[float], marks: list[float]) -> None:
 
 
 def _bar_legend(rows: Sequence[Row]) -> list[Any]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     handles: list[Any] = []
     if any(row.get("verified") for row in rows):
         handles.append(

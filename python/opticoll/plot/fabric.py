@@ -4,6 +4,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from opticoll._core import Fabric, Plan
@@ -11,15 +16,13 @@ from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import plural
 from opticoll.outputs.trees import Tree
 from opticoll.outputs.trees import trees as trees_of
+from opticoll.outputs.views import MAX_MARKED, has_fibres
 from opticoll.plot import style
 from opticoll.plot.fibres import lightpaths_figure
 from opticoll.plot.output import PlotError, drawn, headed, sheet
-from opticoll.plot.vertices import MAX_MARKED, draw_vertices, drawing_of, has_fibres, key
+from opticoll.plot.vertices import draw_vertices, drawing_of, key
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from opticoll._core import Drawing
 
 _MAX_ARROWS = 200
@@ -31,7 +34,7 @@ MAX_TREES = 6
 @drawn
 def fabric(
     plan: Plan, path: str | os.PathLike[str], *, slot: int | None = None, size: int | None = None
-) -> "Figure":
+) -> Figure:
     """Draws a plan's fabric: electrical links coloured by load, or fibres with lightpaths.
 
     With `slot`, the load of a link is the number of messages of this step that share the link.
@@ -88,7 +91,7 @@ def _messages(plan: Plan, slot: int) -> tuple[NDArray[np.float64], str, str]:
 
 def _figure(
     plan: Plan, drawing: "Drawing", load: NDArray[np.float64], label: str, facts: str
-) -> "Figure":
+) -> Figure:
     at = drawing["places"]
     span = at.max(axis=0) - at.min(axis=0) + 0.8
     wide = float(np.clip(9.0 * (span[0] / span[1]) ** 0.5, 6.5, 13.0))
@@ -109,10 +112,8 @@ def _figure(
     return figure
 
 
-def _bar(figure: "Figure", image: Any, axes: Any, label: str, *, whole: bool) -> Any:
+def _bar(figure: Figure, image: Any, axes: Any, label: str, *, whole: bool) -> Any:
     """Adds a colour bar; if `whole`, its ticks are whole numbers."""
-    from matplotlib.ticker import MaxNLocator
-
     bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, aspect=26)
     bar.set_label(label)
     bar.outline.set_visible(False)
@@ -122,7 +123,7 @@ def _bar(figure: "Figure", image: Any, axes: Any, label: str, *, whole: bool) ->
 
 
 def draw_links(
-    axes: "Axes",
+    axes: Axes,
     machine: Fabric,
     drawing: "Drawing",
     load: NDArray[np.float64],
@@ -135,9 +136,6 @@ def draw_links(
     are left out. Then all links from a switch to its ranks are drawn as one arc with the load of
     the most loaded link; so are all links back.
     """
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import Normalize
-
     ends = np.array(machine.link_ends or [], dtype=np.int64).reshape(-1, 2)
     many = len(drawing["places"]) > MAX_MARKED
     if many and len(drawing["places"]) > machine.ranks:
@@ -197,7 +195,7 @@ def _bundled(
     return np.array(new, dtype=np.int64).reshape(-1, 2), np.array(loads)
 
 
-def _arrow(axes: "Axes", curve: NDArray[np.float64], shade: Any) -> None:
+def _arrow(axes: Axes, curve: NDArray[np.float64], shade: Any) -> None:
     """Draws an arrow head on the line `curve` of a link, beyond the middle of the line."""
     place = max(1, int(0.62 * (len(curve) - 1)))
     look = {
@@ -249,7 +247,7 @@ def _curves(
 @drawn
 def trees(
     plan: Plan, path: str | os.PathLike[str], *, rank: int | None = None, chunk: int | None = None
-) -> "Figure":
+) -> Figure:
     """Draws each tree of a rank or a chunk on the fabric; the colour of a link is its step.
 
     Chunks on the same tree share a panel. A transfer gives the colour of its step to all links of
@@ -258,8 +256,6 @@ def trees(
 
     Raises PlotError for an optical fabric, for too many vertices, and if there is no such tree.
     """
-    from matplotlib.ticker import FuncFormatter
-
     if not plan.fabric.electrical:
         raise PlotError("trees are drawn on electrical fabrics; space_time shows light")
     drawn_trees = trees_of(plan, rank, chunk)

@@ -4,14 +4,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from opticoll._core import CONVERTED, Fabric, Plan
 from opticoll.outputs.layout import plural
 from opticoll.outputs.lights import counted, lights_of
+from opticoll.outputs.views import MAX_SLOTS
 from opticoll.plot import style
 from opticoll.plot.lightpaths import channel_words, lay_out
 from opticoll.plot.output import (
@@ -23,24 +28,7 @@ from opticoll.plot.output import (
     headed,
 )
 from opticoll.plot.panels import panels
-from opticoll.plot.vertices import (
-    MAX_MARKED,
-    Places,
-    disc_points,
-    draw_vertices,
-    drawing_of,
-    key,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-MAX_SLOTS = 9
-"""Maximum number of slots in a figure, with a panel per slot."""
-
-USUAL_LIGHTPATHS = 200
-"""Maximum number of lightpaths of a slot that are easy to tell apart."""
+from opticoll.plot.vertices import Places, disc_points, draw_vertices, drawing_of, key
 
 _MAX_LIGHTPATHS = 6000
 _MAX_ARROWS = 600  # above this number, arrow heads would cover the lines
@@ -108,21 +96,7 @@ def lit(plan: Plan, slot: int) -> Lit:
     )
 
 
-def is_usual(plan: Plan, slot: int | None = None) -> bool:
-    """Returns whether a figure of a slot, or of all slots, is easy to read.
-
-    It then has few panels, few vertices, and few lightpaths in each panel.
-    """
-    slots = range(plan.slots) if slot is None else range(slot, min(slot + 1, plan.slots))
-    is_small = 0 < len(slots) <= MAX_SLOTS and plan.fabric.ranks <= MAX_MARKED
-    return (
-        is_small
-        and all(len(plan.slot_columns(one)["transfer"]) <= USUAL_LIGHTPATHS for one in slots)
-        and 0 < len(plan.fabric.drawing["places"]) <= MAX_MARKED
-    )
-
-
-def lightpaths_figure(plan: Plan, slot: int | None) -> "Figure":
+def lightpaths_figure(plan: Plan, slot: int | None) -> Figure:
     """Draws the graph of fibres with the lightpaths of a slot, or with a panel for each slot.
 
     A lightpath is a line along the links of its route, to the right of its direction. Its colour
@@ -194,7 +168,7 @@ def _columns(count: int, shape: float) -> int:
 
 
 def _pieces(
-    stretches: "Iterable[tuple[NDArray[np.float64], NDArray[np.float64], bool, float]]",
+    stretches: Iterable[tuple[NDArray[np.float64], NDArray[np.float64], bool, float]],
 ) -> list[tuple[NDArray[np.float64], list[float]]]:
     """Joins links to lines; a line ends where a link leaves the picture, and the next one starts.
 
@@ -288,10 +262,8 @@ class Lanes:
         return shifted
 
 
-def _draw_lightpaths(axes: "Axes", paths: Lit, lanes: Lanes, colours: Any, unit: float) -> None:
+def _draw_lightpaths(axes: Axes, paths: Lit, lanes: Lanes, colours: Any, unit: float) -> None:
     """Draws the lines of lightpaths, with a dot at the source and an arrow at the destination."""
-    from matplotlib.collections import LineCollection, PolyCollection
-
     axes.add_collection(
         LineCollection(lanes.cables(), colors=style.FAINT, linewidths=1.0, zorder=1)
     )
@@ -372,7 +344,7 @@ def _head(line: NDArray[np.float64], size: float) -> NDArray[np.float64]:
 
 
 def _heading(
-    figure: "Figure", plan: Plan, slots: list[int], shown: list[Lit], lanes: NDArray[np.int64]
+    figure: Figure, plan: Plan, slots: list[int], shown: list[Lit], lanes: NDArray[np.int64]
 ) -> None:
     wavelengths = plan.fabric.option("wavelengths")
     facts = f" on {len(set((lanes % wavelengths).tolist()))} of {wavelengths} wavelengths"
@@ -394,16 +366,14 @@ def _counted(shown: list[Lit]) -> str:
 
 
 def _key(
-    figure: "Figure",
-    grid: "list[Axes]",
+    figure: Figure,
+    grid: list[Axes],
     plan: Plan,
     shown: list[Lit],
     lanes: NDArray[np.int64],
     colours: Any,
 ) -> None:
     """Adds keys to vertices and to the colours of wavelengths, unless converters choose these."""
-    from matplotlib.lines import Line2D
-
     words = channel_words(plan)
     handles: list[Any] = []
     if all(one.converted.all() for one in shown):

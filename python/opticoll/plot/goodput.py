@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from matplotlib.figure import Figure
 
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class GoodputCurve(NamedTuple):
@@ -27,7 +26,7 @@ class GoodputCurve(NamedTuple):
 @drawn
 def goodput(
     curves: Mapping[str, GoodputCurve], path: str | os.PathLike[str], title: str = ""
-) -> "Figure":
+) -> Figure:
     """Draws goodput: formulas as curves with a diamond at Young's optimum, simulations as markers.
 
     Raises PlotError if there is nothing to draw.

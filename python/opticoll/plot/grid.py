@@ -2,19 +2,18 @@
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from opticoll._core import Plan
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, colour_key, drawn, headed, sheet
 from opticoll.plot.panels import arrow_head
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PLANES = ("row", "column")
 
@@ -51,7 +50,7 @@ def _sides(plan: Plan) -> tuple[int, int]:
 
 
 @drawn
-def grid(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
+def grid(plan: Plan, slot: int, path: str | os.PathLike[str]) -> Figure:
     """Draws the nodes in rows and columns, and the light of `slot` as arcs coloured by wavelength.
 
     Light over a row's switch is above the row if it goes right, and below the row if it goes left.
@@ -67,7 +66,7 @@ def grid(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
     return _grid_figure(plan, slot)
 
 
-def _grid_figure(plan: Plan, slot: int) -> "Figure":
+def _grid_figure(plan: Plan, slot: int) -> Figure:
     rows, columns = _sides(plan)
     hops = _hops(plan, slot)
     nodes = np.array(plan.fabric.drawing["nodes"], dtype=np.int64)
@@ -100,7 +99,7 @@ def _grid_figure(plan: Plan, slot: int) -> "Figure":
     return figure
 
 
-def _name_switches(axes: "Axes", rows: int, columns: int) -> None:
+def _name_switches(axes: Axes, rows: int, columns: int) -> None:
     """Writes each switch's name at the end of its row or column."""
     look: dict[str, Any] = {"fontsize": 7, "color": style.GREY}
     for row in range(rows):
@@ -110,10 +109,8 @@ def _name_switches(axes: "Axes", rows: int, columns: int) -> None:
 
 
 def _draw_hops(
-    axes: "Axes", plan: Plan, hops: _Hops, nodes: NDArray[np.int64], shades: list[Any]
+    axes: Axes, plan: Plan, hops: _Hops, nodes: NDArray[np.int64], shades: list[Any]
 ) -> None:
-    from matplotlib.collections import LineCollection
-
     rows, columns = _sides(plan)
     turn = np.linspace(0, np.pi, 97)
     # Arcs end at the circles of nodes.
@@ -140,7 +137,7 @@ def _draw_hops(
         arrow_head(axes, line[-1], line[-6], shade, 10, zorder=3)
 
 
-def _draw_nodes(axes: "Axes", plan: Plan, nodes: NDArray[np.int64]) -> None:
+def _draw_nodes(axes: Axes, plan: Plan, nodes: NDArray[np.int64]) -> None:
     rows, columns = _sides(plan)
     everywhere = np.arange(rows * columns)
     free = np.setdiff1d(everywhere, nodes)
@@ -174,7 +171,7 @@ def _draw_nodes(axes: "Axes", plan: Plan, nodes: NDArray[np.int64]) -> None:
         axes.plot(x, y, marker="x", color=style.INK, markersize=6, markeredgewidth=1.6, zorder=6)
 
 
-def _wavelength_key(figure: "Figure", axes: "Axes", lit: NDArray[np.int64], colours: Any) -> None:
+def _wavelength_key(figure: Figure, axes: Axes, lit: NDArray[np.int64], colours: Any) -> None:
     """Adds a legend or a colour bar for the colours of wavelengths."""
     look: dict[str, Any] = {"columns": min(4, len(lit) or 1), "shrink": 0.7, "pad": 0.02}
     look["name"] = "wavelength {}".format
@@ -182,7 +179,7 @@ def _wavelength_key(figure: "Figure", axes: "Axes", lit: NDArray[np.int64], colo
 
 
 @drawn
-def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
+def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> Figure:
     """Draws the wavelength that each port sends in each slot: ports downwards, slots to the right.
 
     The upper half shows the ports to the switches of rows, in the order of the ranks. The lower
@@ -249,7 +246,7 @@ def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
     return figure
 
 
-def name_planes(axes: "Axes", what: str) -> None:
+def name_planes(axes: Axes, what: str) -> None:
     """Writes `row` and `column`, each followed by `what`, to the right of the two halves of axes.
 
     The upper half is for switches of rows, the lower half for switches of columns.

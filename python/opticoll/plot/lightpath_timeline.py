@@ -2,18 +2,16 @@
 
 import os
 from math import cos, pi, sin
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from opticoll._core import Plan
 from opticoll.outputs.circuit_configurations import CircuitConfiguration, circuits, configurations
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
 from opticoll.plot.panels import legend_below, panels, time_line
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from opticoll._core import Plan
 
 _MAX_ROWS = 96
 _MAX_PANELS = 12
@@ -24,7 +22,7 @@ _PALE = "0.78"
 
 
 @drawn
-def lightpath_timeline(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Figure":
+def lightpath_timeline(plan: Plan, path: str | os.PathLike[str], *, size: int) -> Figure:
     """Draws a row per port: pale while a circuit is up, full colour while data use the circuit.
 
     A colour stands for the rank at the other end of the circuit. Grey is the time in which circuits
@@ -72,7 +70,7 @@ def lightpath_timeline(plan: "Plan", path: str | os.PathLike[str], *, size: int)
 
 def _draw(
     axes: Any,
-    plan: "Plan",
+    plan: Plan,
     group: CircuitConfiguration,
     slots: dict[str, Any],
     constants: tuple[int, int, int, int],
@@ -102,7 +100,7 @@ def _draw(
 
 
 @drawn
-def configuration_graphs(plan: "Plan", path: str | os.PathLike[str]) -> "Figure":
+def configuration_graphs(plan: Plan, path: str | os.PathLike[str]) -> Figure:
     """Draws the circuits of the first 12 configurations, coloured by port.
 
     Raises PlotError for a plan without transfers, and for too many ranks to draw on a circle.
@@ -131,7 +129,7 @@ def _slots(configuration: CircuitConfiguration) -> str:
     return f"slots {configuration.first} to {configuration.last}"
 
 
-def _graph(axes: "Axes", configuration: CircuitConfiguration, ranks: int) -> None:
+def _graph(axes: Axes, configuration: CircuitConfiguration, ranks: int) -> None:
     places = [(sin(2 * pi * rank / ranks), cos(2 * pi * rank / ranks)) for rank in range(ranks)]
     ports = style.wavelength_colours(1 + max(port for _, port in configuration.peers))
     for (rank, port), peer in configuration.peers.items():

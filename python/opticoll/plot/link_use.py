@@ -2,26 +2,20 @@
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
+from opticoll._core import Outcome, Plan
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
-    from opticoll._core import Outcome, Plan
 
 MAX_LINKS = 40
 
 
 @drawn
-def link_use(
-    plan: "Plan", outcome: "Outcome", path: str | os.PathLike[str], title: str = ""
-) -> "Figure":
+def link_use(plan: Plan, outcome: Outcome, path: str | os.PathLike[str], title: str = "") -> Figure:
     """Draws the utilisation of links over time: in each bin, the used share of each link's rate.
 
     The upper panel shows the most used link of each bin, and the mean over all links in use. The
@@ -49,8 +43,8 @@ def link_use(
 
 
 def _shown(
-    used: "NDArray[np.int64]", total: "NDArray[np.int64]", critical: list[int | None]
-) -> "NDArray[np.intp]":
+    used: NDArray[np.int64], total: NDArray[np.int64], critical: list[int | None]
+) -> NDArray[np.intp]:
     """Returns the links that are drawn, as indices into `used`.
 
     Links that limit flows of the critical path come first, then links that carry the most bytes.
@@ -64,10 +58,10 @@ def _shown(
 
 
 def _draw(
-    figure: "Figure",
-    edges: "NDArray[np.int64]",
-    shares: "NDArray[np.float64]",
-    shown: "NDArray[np.int64]",
+    figure: Figure,
+    edges: NDArray[np.int64],
+    shares: NDArray[np.float64],
+    shown: NDArray[np.int64],
     names: list[str | None],
 ) -> None:
     factor, unit = style.unit_ps(int(edges[-1]))

@@ -2,15 +2,14 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.transforms import Transform, offset_copy
 
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.transforms import Transform
 
 
 class Loss(NamedTuple):
@@ -40,14 +39,12 @@ def losses(
     *,
     x_label: str = "Offered load (Erlang per host)",
     mark: float | None = None,
-) -> "Figure":
+) -> Figure:
     """Draws loss over offered load; a loss of 0 is an arrow that points down from the upper bound.
 
     A horizontal line marks the loss ratio `mark`, if given. Raises PlotError if there is nothing to
     draw.
     """
-    from matplotlib.transforms import offset_copy
-
     if not any(series.values()):
         raise PlotError("there is nothing to draw: no losses")
     figure = sheet(7.2, 4.6)
@@ -90,13 +87,11 @@ def losses(
 @drawn
 def mean_times(
     series: Mapping[str, Sequence[MeanTime]], path: str | os.PathLike[str], title: str = ""
-) -> "Figure":
+) -> Figure:
     """Draws mean time over offered load; a hollow marker means that some replications failed.
 
     Raises PlotError if there is nothing to draw.
     """
-    from matplotlib.transforms import offset_copy
-
     points = [point for measured_points in series.values() for point in measured_points]
     measured = [point.seconds for point in points if point.seconds is not None]
     if not measured:
@@ -132,11 +127,11 @@ def mean_times(
 
 
 def _draw(
-    axes: "Axes",
+    axes: Axes,
     number: int,
     name: str,
     points: Sequence[tuple[float, float, float | None, float | None]],
-    transform: "Transform",
+    transform: Transform,
 ) -> dict[str, Any]:
     """Draws a curve through points (x, y, low, high) with intervals; returns the curve's look."""
     look = style.series(number)

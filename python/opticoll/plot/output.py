@@ -10,18 +10,22 @@ import textwrap
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeGuard, cast
+from typing import Any, ParamSpec, TypeGuard, cast
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.text import Text
+from numpy.typing import NDArray
 
 from opticoll.errors import OpticollError
 from opticoll.formats.atomic import check_writable, replacing
 from opticoll.outputs.terminal_text import escaped_lines, shortened
 from opticoll.plot import style
-
-if TYPE_CHECKING:
-    import numpy as np
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
 POINTS_PER_INCH = 72
 LETTER_WIDTH = 0.53
@@ -52,10 +56,6 @@ def check_path(path: object) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise PlotError(f"`{path!r}` is neither the name of a file nor axes of matplotlib")
     target = Path(path)
-    try:
-        import matplotlib.figure  # noqa: F401
-    except (ImportError, ValueError) as error:
-        raise PlotError(f"cannot draw figures: matplotlib does not load: {error}") from error
     if _suffix(target) not in _METADATA:
         suffixes = ", ".join(f".{name}" for name in formats())
         problem = (
@@ -68,7 +68,7 @@ def check_path(path: object) -> Path:
 P = ParamSpec("P")
 
 
-def drawn(draw: "Callable[P, Figure]") -> "Callable[P, None]":
+def drawn(draw: Callable[P, Figure]) -> Callable[P, None]:
     """Turns a function that returns a figure into a function that writes it to the argument `path`.
 
     The path is checked before the figure is drawn. If `path` is matplotlib axes, the figure is
@@ -89,16 +89,16 @@ def drawn(draw: "Callable[P, Figure]") -> "Callable[P, None]":
     return written
 
 
-def is_axes(target: object) -> "TypeGuard[Axes]":
+def is_axes(target: object) -> TypeGuard[Axes]:
     """Returns whether `target` is matplotlib axes rather than a path."""
     return hasattr(target, "get_subplotspec")
 
 
-_AXES: "ContextVar[Axes | None]" = ContextVar("axes", default=None)
+_AXES: ContextVar[Axes | None] = ContextVar("axes", default=None)
 """Axes of the user in which a function draws, instead of a new figure; None for a new figure."""
 
 
-def draw_in(axes: "Axes", draw: "Callable[[], object]") -> None:
+def draw_in(axes: Axes, draw: Callable[[], object]) -> None:
     """Draws a figure in a user's axes; raises PlotError if the figure has several panels."""
     before = _AXES.set(axes)
     try:
@@ -112,17 +112,15 @@ def draw_in(axes: "Axes", draw: "Callable[[], object]") -> None:
 class _Part:
     """Replacement for a figure: it draws in a user's axes and has the methods that are called."""
 
-    def __init__(self, axes: "Axes") -> None:
+    def __init__(self, axes: Axes) -> None:
         self.axes = [axes]
 
     def subplots(self, *counts: int, squeeze: bool = True, **_: object) -> Any:
-        from numpy import array
-
         if any(count > 1 for count in counts):
             raise PlotError(
                 "the figure has several panels and does not fit into axes: give the name of a file"
             )
-        return self.axes[0] if squeeze else array([self.axes])
+        return self.axes[0] if squeeze else np.array([self.axes])
 
     def subfigures(self, *counts: int, **_: object) -> Any:
         return self.subplots(*counts)
@@ -141,16 +139,14 @@ class _Part:
         return self.axes[0].figure.colorbar(image, **options)
 
 
-def sheet(width: float, height: float) -> "Figure":
+def sheet(width: float, height: float) -> Figure:
     """Returns an empty figure, `width` by `height` inches, whose layout avoids overlaps."""
-    from matplotlib.figure import Figure
-
     if (axes := _AXES.get()) is not None:
         return cast("Figure", _Part(axes))
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
+def headed(figure: Figure, title: str, fontsize: float = 11) -> None:
     """Writes a title at the upper left, wrapped to the width; an empty title is skipped."""
     longest = int(figure.get_figwidth() * POINTS_PER_INCH / (LETTER_WIDTH * fontsize))
     # Keep a number and its unit on one line.
@@ -161,7 +157,7 @@ def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
         figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=fontsize)
 
 
-def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
+def name_at_ends(axes: Axes, labels: Sequence[str]) -> None:
     """Writes the name of each curve beside its last point, without overlaps.
 
     The vertical axis must be logarithmic and have limits.
@@ -203,9 +199,9 @@ MIN_NAME_DISTANCE = 0.05
 
 
 def colour_key(
-    figure: "Figure",
+    figure: Figure,
     axes: Any,
-    numbers: "Sequence[int] | NDArray[np.int64]",
+    numbers: Sequence[int] | NDArray[np.int64],
     colours: Any,
     label: str,
     *,
@@ -220,9 +216,6 @@ def colour_key(
     A legend shows `name(number)`. A colour bar has the title `label` and a tick every `stride`
     numbers.
     """
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import BoundaryNorm
-
     count = len(numbers)
     if count <= MAX_NAMED:
         handles = colour_handles(numbers, colours, name, lines=lines)
@@ -243,16 +236,13 @@ MAX_NAMED = len(style.CHANNEL_COLOURS)
 
 
 def colour_handles(
-    numbers: "Sequence[int] | NDArray[np.int64]",
+    numbers: Sequence[int] | NDArray[np.int64],
     colours: Any,
     name: Callable[[int], str],
     *,
     lines: bool,
 ) -> list[Any]:
     """Returns the entries of a legend of colours: lines, or patches."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     looks = [
         {"color": colours(place), "label": name(int(number))}
         for place, number in enumerate(numbers)
@@ -260,7 +250,7 @@ def colour_handles(
     return [Line2D([], [], linewidth=2.2, **look) if lines else Patch(**look) for look in looks]
 
 
-def save(figure: "Figure", path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     """Writes a figure in the format of the path's suffix; raises FileError if that fails."""
     suffix = _suffix(path)
     _show_as_text(figure, figure.axes)
@@ -268,10 +258,8 @@ def save(figure: "Figure", path: Path) -> None:
         figure.savefig(temporary, format=suffix, metadata=_METADATA[suffix])
 
 
-def _show_as_text(figure: "Figure | Axes", panels: "Sequence[Axes]") -> None:
+def _show_as_text(figure: Figure | Axes, panels: Sequence[Axes]) -> None:
     """Shows all texts literally: no formulas, and no characters that a file cannot contain."""
-    from matplotlib.text import Text
-
     # Only powers of ten on logarithmic axes are formulas.
     axes = [axis for pair in panels for axis in (pair.xaxis, pair.yaxis)]
     ticks = [
@@ -291,7 +279,7 @@ MAX_WORD_LENGTH = 200
 """Maximum number of characters of a word in a figure."""
 
 
-def save_pages(figures: "Sequence[Figure]", path: Path) -> list[Path]:
+def save_pages(figures: Sequence[Figure], path: Path) -> list[Path]:
     """Writes the pages of a figure, and returns the paths of the files.
 
     A .pdf contains all pages. An .svg or .png contains one page, so the files are `times-1.svg`,

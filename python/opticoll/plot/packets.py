@@ -9,16 +9,18 @@ import math
 import os
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch, Wedge
+from matplotlib.path import Path
+
+from opticoll._core import Fabric, Outcome
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from opticoll._core import Fabric, Outcome
 
 CLASS_COLOURS = {"injection": 0, "local": 2, "global": 1, "ejection": 4}
 """Colour of each class of links, as an index of `style.COLOURS`."""
@@ -30,11 +32,8 @@ PERCENTILES = {"50": "p50_ps", "99": "p99_ps", "99.9": "p99_9_ps"}
 
 @drawn
 def packets(
-    measured: "Outcome",
-    fabric: "Fabric | None",
-    path: str | os.PathLike[str],
-    title: str = "",
-) -> "Figure":
+    measured: Outcome, fabric: Fabric | None, path: str | os.PathLike[str], title: str = ""
+) -> Figure:
     """Draws message latencies, buffers and stalls over time, and the loads of a dragonfly's links.
 
     The map of loads requires `fabric`. Raises PlotError if no message was delivered.
@@ -61,8 +60,8 @@ def packets(
 
 @drawn
 def latencies(
-    measured: Mapping[str, "Outcome"], path: str | os.PathLike[str], title: str = ""
-) -> "Figure":
+    measured: Mapping[str, Outcome], path: str | os.PathLike[str], title: str = ""
+) -> Figure:
     """Draws, for each named outcome, the share of messages that take longer than a given time.
 
     Raises PlotError without outcomes, or if an outcome has no messages.
@@ -94,7 +93,7 @@ def latencies(
 
 
 @drawn
-def one_loss(outcome: "Outcome", path: str | os.PathLike[str], title: str = "") -> "Figure":
+def one_loss(outcome: Outcome, path: str | os.PathLike[str], title: str = "") -> Figure:
     """Draws the burst loss ratio of each round over time, and the utilisation of each link."""
     moments, links, names = outcome.moments, outcome.links, outcome.links["link"]
     figure = sheet(10.5, max(3.6, 1.4 + 0.19 * len(names)))
@@ -129,12 +128,12 @@ def one_loss(outcome: "Outcome", path: str | os.PathLike[str], title: str = "") 
     return figure
 
 
-def _messages(measured: "Outcome") -> dict[str, Any]:
+def _messages(measured: Outcome) -> dict[str, Any]:
     """Returns a summary of the messages' latencies."""
     return next(row for row in measured.latencies if row["of"] == "message")
 
 
-def _histogram(axes: "Axes", measured: "Outcome") -> None:
+def _histogram(axes: Axes, measured: Outcome) -> None:
     """Draws a histogram whose bins are equally wide on a logarithmic axis."""
     latency, bins = _messages(measured), measured.message_latency.rows()
     factor, unit = style.unit_ps(latency["max_ps"])
@@ -169,7 +168,7 @@ def _histogram(axes: "Axes", measured: "Outcome") -> None:
     axes.legend(**LEGEND_BESIDE)
 
 
-def _over_time(occupied: "Axes", stalled: "Axes", measured: "Outcome") -> None:
+def _over_time(occupied: Axes, stalled: Axes, measured: Outcome) -> None:
     time_ps, bin_ps = measured.time_ps, measured.timeline_bin_ps
     factor, unit = style.unit_ps(time_ps)
     names = ("injection", "ejection", "local", "global")
@@ -214,12 +213,8 @@ def _merged(column: Any, together: int, bins: int) -> tuple[list[float], list[fl
     return middles, [sum(group) / len(group) for group in groups]
 
 
-def _load_map(figure: Any, measured: "Outcome", fabric: "Fabric") -> None:
+def _load_map(figure: Any, measured: Outcome, fabric: Fabric) -> None:
     """Draws groups as blocks on a circle and their cables as arcs, coloured by utilisation."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-    from matplotlib.patches import Wedge
-
     groups = fabric.option("groups")
     between, within = _loads(measured, fabric)
     most = max([*between.values(), *within, 1e-9])
@@ -252,9 +247,7 @@ def _load_map(figure: Any, measured: "Outcome", fabric: "Fabric") -> None:
     bar.set_label("Use of the link over the whole time (%)")
 
 
-def _loads(
-    measured: "Outcome", fabric: "Fabric"
-) -> tuple[dict[tuple[int, int], float], list[float]]:
+def _loads(measured: Outcome, fabric: Fabric) -> tuple[dict[tuple[int, int], float], list[float]]:
     """Returns the highest utilisation of links between each pair of groups, and in each group."""
     assert fabric.link_ends is not None
     groups, routers = fabric.option("groups"), fabric.option("routers_per_group")
@@ -277,11 +270,8 @@ def _loads(
     return between, within
 
 
-def _arc(axes: "Axes", group: int, peer: int, groups: int, colour: Any, share: float) -> None:
+def _arc(axes: Axes, group: int, peer: int, groups: int, colour: Any, share: float) -> None:
     """Draws a curve between two blocks, bent towards the centre."""
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
-
     ends = []
     for place in (group, peer):
         angle = math.radians(90 - 360 * place / groups)

@@ -1,18 +1,18 @@
 """Common parts of figures: a grid of panels, a legend below the panels, and timelines."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from opticoll.plot.output import sheet
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 def panels(
     count: int, columns: int, size: tuple[float, float], around: tuple[float, float], **shared: Any
-) -> "tuple[Figure, list[Axes]]":
+) -> tuple[Figure, list[Axes]]:
     """Returns a figure with `count` panels, `columns` of them in a row.
 
     `size` is the width and height of a panel in inches, and `around` is the width and height of the
@@ -28,15 +28,13 @@ def panels(
 
 
 def legend_below(
-    figure: "Figure",
+    figure: Figure,
     columns: int,
     *,
-    of: "Sequence[Axes]" = (),
+    of: Sequence[Axes] = (),
     colours: Mapping[str, Any] | None = None,
 ) -> None:
     """Adds a legend below all panels: labels from the panels in `of`, or a patch per colour."""
-    from matplotlib.patches import Patch
-
     handles: dict[str, Any] = {
         label: Patch(color=colour) for label, colour in (colours or {}).items()
     }
@@ -47,9 +45,7 @@ def legend_below(
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
 
 
-def arrow_head(
-    axes: "Axes", tip: Any, before: Any, colour: Any, size: float, **options: Any
-) -> None:
+def arrow_head(axes: Axes, tip: Any, before: Any, colour: Any, size: float, **options: Any) -> None:
     """Draws an arrow head at `tip` that points away from `before`."""
     look = {"arrowstyle": "-|>", "color": colour, "linewidth": 0, "mutation_scale": size}
     look |= {"shrinkA": 0, "shrinkB": 0}
@@ -57,7 +53,7 @@ def arrow_head(
 
 
 def time_line(
-    axes: "Axes",
+    axes: Axes,
     end: float,
     unit: str,
     rows: int,

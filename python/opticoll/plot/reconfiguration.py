@@ -3,17 +3,16 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from opticoll.outputs import break_even
 from opticoll.outputs.break_even import Lead
 from opticoll.outputs.layout import PICOSECONDS
 from opticoll.plot import style
 from opticoll.plot.output import headed, sheet
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
 
@@ -26,7 +25,7 @@ ZERO_TIME_S = 1e-12
 TIME_LABEL = "Reconfiguration time"
 
 
-def reconfiguration(cases: Sequence[Sequence[Row]], heading: str) -> "list[Figure]":
+def reconfiguration(cases: Sequence[Sequence[Row]], heading: str) -> list[Figure]:
     """Returns one figure per fabric: a map for three or more sizes; otherwise a panel per size.
 
     Each entry of `cases` has the rows of one fabric and one size.
@@ -47,7 +46,7 @@ def _times(leading: Sequence[Lead]) -> list[float]:
     return [max(lead.at / PICOSECONDS, ZERO_TIME_S) for lead in leading]
 
 
-def _curves(cases: Sequence[Sequence[Row]]) -> "Figure":
+def _curves(cases: Sequence[Sequence[Row]]) -> Figure:
     figure = sheet(2.6 + 4.8 * len(cases), 4.2)
     panels = figure.subplots(1, len(cases), sharey=True, squeeze=False)[0]
     for axes, rows in zip(panels, cases, strict=True):
@@ -62,7 +61,7 @@ def _curves(cases: Sequence[Sequence[Row]]) -> "Figure":
     return figure
 
 
-def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
+def _panel(axes: Axes, rows: Sequence[Row]) -> None:
     """Draws the shortest time of each kind of plan, and marks the break-evens."""
     leading = break_even.leads(rows)
     first = {lead.kind: lead.row["chosen"] for lead in reversed(leading)}
@@ -121,7 +120,7 @@ def _time_axis(axis: Any) -> None:
     axis.set_major_formatter(lambda value, _: style.time_text(value))
 
 
-def _map(cases: Sequence[Sequence[Row]]) -> "Figure":
+def _map(cases: Sequence[Sequence[Row]]) -> Figure:
     """Draws the fastest kind by size (to the right) and by reconfiguration time (upwards)."""
     figure = sheet(8.6, 5.8)
     axes = figure.subplots()

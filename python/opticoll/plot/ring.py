@@ -1,9 +1,13 @@
 """Figure of a ring with the lightpaths of one slot."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from opticoll._core import Plan
@@ -12,10 +16,6 @@ from opticoll.plot.lightpaths import Lightpaths, channel_words, lightpaths, pack
 from opticoll.plot.output import PlotError, colour_key, drawn, headed, sheet
 from opticoll.plot.panels import arrow_head
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _RING = 1.0  # radius of the circle of ranks, the unit of all other lengths
 _BAND = 0.42  # width of each of two bands of lightpaths: inside and outside the circle
 _MAX_ARROWS = 160  # above this number, arrow heads would cover the arcs
@@ -23,7 +23,7 @@ _MAX_LABELS = 64
 
 
 @drawn
-def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
+def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> Figure:
     """Draws the ranks on a circle, and the lightpaths of `slot` as arcs coloured by wavelength.
 
     Rank 0 is at the top, and rank numbers increase clockwise. Clockwise lightpaths are outside the
@@ -62,7 +62,7 @@ def _angles(ranks: int, position: NDArray[np.float64]) -> NDArray[np.float64]:
     return angles
 
 
-def _draw_ranks(axes: "Axes", ranks: int, *, crowded: bool) -> None:
+def _draw_ranks(axes: Axes, ranks: int, *, crowded: bool) -> None:
     """Draws the ranks as labelled dots if there is room, else as ticks at round numbers."""
     turn = np.linspace(0, 2 * np.pi, 721)
     axes.plot(_RING * np.cos(turn), _RING * np.sin(turn), color=style.FAINT, linewidth=1.0)
@@ -128,9 +128,7 @@ def _round_stride(ranks: int) -> int:
     return next(stride for stride in candidates if ranks <= 16 * stride)
 
 
-def _draw_arcs(axes: "Axes", paths: Lightpaths, colours: Any) -> None:
-    from matplotlib.collections import LineCollection
-
+def _draw_arcs(axes: Axes, paths: Lightpaths, colours: Any) -> None:
     few = len(paths) <= _MAX_ARROWS
     # The first radius is outside of the discs of labelled ranks.
     clear = 0.09 if paths.ranks <= _MAX_LABELS else 0.045
@@ -163,16 +161,9 @@ def _draw_arcs(axes: "Axes", paths: Lightpaths, colours: Any) -> None:
 
 
 def _key(
-    figure: "Figure",
-    axes: "Axes",
-    paths: Lightpaths,
-    lit: NDArray[np.int64],
-    plan: Plan,
-    colours: Any,
+    figure: Figure, axes: Axes, paths: Lightpaths, lit: NDArray[np.int64], plan: Plan, colours: Any
 ) -> None:
     """Adds a key to the colours of wavelengths, unless converters choose the wavelengths."""
-    from matplotlib.lines import Line2D
-
     if paths.converted.all() and len(paths):
         handles = [Line2D([], [], color=style.GREY, linewidth=2, label="converters choose")]
         figure.legend(handles=handles, loc="outside lower center")

@@ -1,9 +1,13 @@
 """Figures of a whole plan in space and time: lightpaths by slot, or messages by time."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
 
 from opticoll._core import Plan
 from opticoll.formats.network_graph import rank_names
@@ -20,10 +24,6 @@ from opticoll.plot.lightpaths import (
 from opticoll.plot.output import PlotError, colour_key, drawn, headed, sheet
 from opticoll.plot.panels import arrow_head
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 # Beyond these numbers lightpaths would be too thin, so the figure shows the occupancy of links.
 _MAX_LANES = 260
 _MAX_LIGHTPATHS = 6000
@@ -34,7 +34,7 @@ _MAX_ARROWS = 200
 
 
 @drawn
-def space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
+def space_time(plan: Plan, path: str | os.PathLike[str]) -> Figure:
     """Draws every lightpath as a bar: positions on the ring to the right, slots downwards.
 
     The left panel shows clockwise lightpaths. The right panel shows counter-clockwise lightpaths.
@@ -77,9 +77,7 @@ def space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
     return figure
 
 
-def _bars(figure: "Figure", grid: Any, plan: Plan, all_paths: Lightpaths) -> None:
-    from matplotlib.collections import PolyCollection
-
+def _bars(figure: Figure, grid: Any, plan: Plan, all_paths: Lightpaths) -> None:
     paths, lit = packed(all_paths)
     colours = style.wavelength_colours(paths.channels)
     pitch = 1.0 / paths.channels
@@ -112,9 +110,7 @@ def _unwrapped(left: int, right: int, ranks: int) -> list[tuple[int, int]]:
     return [(left, ranks), (0, right - ranks)]
 
 
-def _image(figure: "Figure", grid: Any, plan: Plan, paths: Lightpaths) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
-
+def _image(figure: Figure, grid: Any, plan: Plan, paths: Lightpaths) -> None:
     # White is a link without light; all other shades differ from white.
     shades = LinearSegmentedColormap.from_list(
         "lit", ["#FFFFFF", "#CFE3F2", "#7DB5DC", "#2A7AB8", "#0B3C68"]
@@ -134,7 +130,7 @@ def _image(figure: "Figure", grid: Any, plan: Plan, paths: Lightpaths) -> None:
     bar.set_label(f"Share of the {paths.channels} channels of a link that is lit")
 
 
-def _mark_steps(axes: "Axes", plan: Plan, *, numbered: bool) -> None:
+def _mark_steps(axes: Axes, plan: Plan, *, numbered: bool) -> None:
     """Draws a line at the end of each step, and the index of each step if `numbered`.
 
     If there are too many steps, nothing is drawn. An index that has no room is left out.
@@ -159,7 +155,7 @@ def _mark_steps(axes: "Axes", plan: Plan, *, numbered: bool) -> None:
             )
 
 
-def _label_slots(axes: "Axes", slots: int) -> None:
+def _label_slots(axes: Axes, slots: int) -> None:
     """Labels each slot in its middle if there are at most 32; else the axis chooses the ticks."""
     if slots <= 32:
         axes.set_yticks([slot + 0.5 for slot in range(slots)], [str(slot) for slot in range(slots)])
@@ -167,7 +163,7 @@ def _label_slots(axes: "Axes", slots: int) -> None:
 
 
 @drawn
-def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = None) -> "Figure":
+def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = None) -> Figure:
     """Draws every message as a line from its source and start to its destination and arrival.
 
     Time runs to the right and ranks run downwards; `size` is in bytes (default: the plan's size).
@@ -178,8 +174,6 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
 
     Raises PlotError for lightpaths on rings, if there are no messages, and for too many messages.
     """
-    from matplotlib.collections import LineCollection
-
     of_servers = joins_servers(plan.fabric)
     if "direction" in plan.fabric.light_fields and not of_servers:
         raise PlotError("light around a ring is drawn by `space_time`, with its lightpaths")

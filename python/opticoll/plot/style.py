@@ -12,19 +12,18 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from opticoll._core import Fabric
+import matplotlib
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, to_hex
+
+from opticoll._core import Fabric, Plan, records
 from opticoll.errors import OpticollError
 from opticoll.outputs.fabric_names import defaults, fabric_text
 from opticoll.outputs.layout import uses_decimal_units
 from opticoll.outputs.terminal_text import shortened
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
-
-    from opticoll._core import Plan
 
 COLOURS = (
     "#0072B2",  # blue
@@ -100,8 +99,6 @@ def rgb(colour: str) -> tuple[int, int, int]:
 @contextmanager
 def applied() -> Iterator[None]:
     """Applies the common style within a `with` block, and then restores the caller's style."""
-    import matplotlib
-
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
@@ -125,8 +122,6 @@ def series(index: int) -> dict[str, Any]:
 @functools.cache
 def _recorded() -> tuple[str, ...]:
     """Returns the names of all algorithms in the order of their records, with `auto` at the end."""
-    from opticoll._core import records
-
     names = dict.fromkeys(record["name"] for record in records("algorithms"))
     return (*(name for name in names if name != "auto"), "auto")
 
@@ -206,8 +201,6 @@ def algorithm_name(spelled: str, collective: str | None = None) -> str:
 @functools.cache
 def _labels() -> dict[tuple[str | None, str], str]:
     """Returns labels of algorithms by (collective, name); (None, name) is for all collectives."""
-    from opticoll._core import records
-
     labels: dict[tuple[str | None, str], str] = {}
     for record in records("algorithms"):
         label = str(record["label"] or record["name"])
@@ -216,7 +209,7 @@ def _labels() -> dict[tuple[str | None, str], str]:
     return labels
 
 
-def heading(plan: "Plan") -> str:
+def heading(plan: Plan) -> str:
     """Returns the first words of a plan's title: collective, algorithm and number of ranks.
 
     The title of a plan that the verifier rejects says so.
@@ -319,7 +312,7 @@ def _spaced(value: str) -> str:
     return re.sub(r"(?<=[0-9])(?!x[0-9])(?=[A-Za-z])", " ", value).replace(" us", " µs")
 
 
-def logarithmic(axes: "Axes") -> None:
+def logarithmic(axes: Axes) -> None:
     """Makes the vertical axis logarithmic; labels down to 0.001 are decimal numbers."""
 
     def label(value: float, _: object) -> str:
@@ -329,7 +322,7 @@ def logarithmic(axes: "Axes") -> None:
     axes.yaxis.set_major_formatter(label)
 
 
-def label_between_decades(axes: "Axes", text: Callable[[float], str]) -> None:
+def label_between_decades(axes: Axes, text: Callable[[float], str]) -> None:
     """Labels minor ticks of a logarithmic vertical axis that spans less than two decades."""
 
     def label(value: float, _: object) -> str:
@@ -363,10 +356,8 @@ def spread(values: Sequence[float], apart: float) -> list[int]:
     return sorted(chosen)
 
 
-def wavelength_colours(channels: int) -> "Colormap":
+def wavelength_colours(channels: int) -> Colormap:
     """Returns the colours of channels for matplotlib."""
-    from matplotlib.colors import ListedColormap
-
     return ListedColormap(channel_colours(channels))
 
 
@@ -379,24 +370,17 @@ def channel_colours(channels: int) -> list[str]:
 
 def sequence(count: int) -> list[str]:
     """Returns `count` ordered colours from viridis, without its lightest colours."""
-    import matplotlib
-    from matplotlib.colors import to_hex
-
     shades = matplotlib.colormaps["viridis"]
     return [to_hex(shades(0.88 * place / max(count - 1, 1))) for place in range(count)]
 
 
-def load_colours() -> "Colormap":
+def load_colours() -> Colormap:
     """Returns the colours of a link's load from 0 to 100 %, the same in every figure."""
-    from matplotlib.colors import LinearSegmentedColormap
-
     return LinearSegmentedColormap.from_list("load", LOADS)
 
 
-def step_colours() -> "Colormap":
+def step_colours() -> Colormap:
     """Returns the colours of steps in their order."""
-    from matplotlib import colormaps
-
     return colormaps["viridis_r"]
 
 

@@ -3,19 +3,18 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from opticoll._core import Outcome
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
 from opticoll.plot.panels import legend_below, time_line
-
-if TYPE_CHECKING:
-    import numpy as np
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
-    from opticoll._core import Outcome
 
 # More rows would be thinner than a printed line.
 MAX_RANKS = 256
@@ -39,16 +38,16 @@ KINDS = ("local work", "single messages and waiting", "collectives")
 
 @drawn
 def rank_timeline(
-    rank: "NDArray[np.integer]",
-    kind: "NDArray[np.integer]",
-    start_s: "NDArray[np.floating]",
-    end_s: "NDArray[np.floating]",
+    rank: NDArray[np.integer],
+    kind: NDArray[np.integer],
+    start_s: NDArray[np.floating],
+    end_s: NDArray[np.floating],
     ranks: int,
     path: str | os.PathLike[str],
     *,
     title: str = "",
     kinds: Sequence[str] = KINDS,
-) -> "Figure":
+) -> Figure:
     """Draws intervals of time, such as computing and waiting, with a row for each rank.
 
     The arrays `rank`, `kind`, `start_s` and `end_s` have one entry per interval; an entry of `kind`
@@ -57,8 +56,6 @@ def rank_timeline(
 
     Raises PlotError if there are no ranks, more than `MAX_RANKS` ranks, or no time passes.
     """
-    import numpy as np
-
     whole = float(end_s.max()) if len(end_s) else 0.0
     if whole <= 0:
         raise PlotError("the program takes no time: there is nothing to draw")
@@ -86,11 +83,9 @@ def rank_timeline(
 
 
 def _picture(
-    shares: "NDArray[np.floating]", colours: Sequence[tuple[int, int, int]]
-) -> "NDArray[np.uint8]":
+    shares: NDArray[np.floating], colours: Sequence[tuple[int, int, int]]
+) -> NDArray[np.uint8]:
     """Returns the pixels of all rows; in a column, each kind has a height equal to its share."""
-    import numpy as np
-
     ranks, columns = shares.shape[1:]
     picture = np.full((ranks, _ROW, columns, 3), 255, np.uint8)
     height = _ROW - 2 * _GAP
@@ -105,17 +100,15 @@ def _picture(
 
 
 def _spread(
-    shares: "NDArray[np.floating]",
-    rank: "NDArray[np.integer]",
-    start: "NDArray[np.floating]",
-    end: "NDArray[np.floating]",
+    shares: NDArray[np.floating],
+    rank: NDArray[np.integer],
+    start: NDArray[np.floating],
+    end: NDArray[np.floating],
 ) -> None:
     """Adds to `shares` the share of each pixel column that a rank's intervals cover.
 
     Times are from 0 to 1.
     """
-    import numpy as np
-
     columns = shares.shape[1]
     # Covered time before each edge: the times since all starts minus the times since all ends.
     edges = np.arange(columns + 1) / columns
@@ -149,7 +142,7 @@ def iteration_timeline(
     path: str | os.PathLike[str],
     *,
     title: str = "",
-) -> "Figure":
+) -> Figure:
     """Draws the forward and backward pass of an iteration, and below it the sending of each bucket.
 
     A line before a bucket lasts from the time at which the bucket is ready to the start of its
@@ -204,13 +197,11 @@ def iteration_timeline(
 
 
 @drawn
-def slots(measured: "Outcome", path: str | os.PathLike[str], title: str = "") -> "Figure":
+def slots(measured: Outcome, path: str | os.PathLike[str], title: str = "") -> Figure:
     """Draws a row per slot: the time of the reconfiguration, and the time in which data are sent.
 
     Raises PlotError if the outcome has no slots.
     """
-    from matplotlib.ticker import MaxNLocator
-
     columns = measured.slots.columns
     count = len(measured.slots)
     if count == 0:
@@ -233,5 +224,5 @@ def slots(measured: "Outcome", path: str | os.PathLike[str], title: str = "") ->
     return figure
 
 
-def _bars(axes: "Axes", start: Any, end: Any, colour: str, wide: float, label: str) -> None:
+def _bars(axes: Axes, start: Any, end: Any, colour: str, wide: float, label: str) -> None:
     axes.hlines(range(len(start)), start, end, colors=colour, linewidth=wide, label=label)

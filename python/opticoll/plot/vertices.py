@@ -4,25 +4,22 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from opticoll._core import Fabric
 from opticoll.formats.network_graph import rank_names
+from opticoll.outputs.views import MAX_MARKED
 from opticoll.plot import style
 from opticoll.plot.output import LETTER_WIDTH, POINTS_PER_INCH, PlotError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
     from opticoll._core import Drawing
 
 Places = NDArray[np.float64]
 """Positions of vertices, one row each, ranks first: x to the right, y upwards."""
-
-MAX_MARKED = 300
-"""Maximum number of vertices of a figure that shows unused links."""
 
 _MAX_VERTICES = 6000
 _MAX_LABELS = 72
@@ -47,12 +44,6 @@ def drawing_of(machine: Fabric) -> "Drawing":
     return drawing
 
 
-def has_fibres(machine: Fabric) -> bool:
-    """Returns whether a fabric is a graph of fibres, whose lightpaths name their routes."""
-    fields = machine.light_fields
-    return "fibre" in fields and "direction" not in fields
-
-
 def idle_noun(machine: Fabric) -> str:
     """Returns the noun for the vertices that are ranks of the whole fabric only."""
     return "rank that takes no part" if machine.option("members") else "failed rank"
@@ -68,7 +59,7 @@ def _disc(vertices: int) -> float:
     return float(np.clip(4200 / vertices, 1.5, 150))
 
 
-def draw_vertices(axes: "Axes", machine: Fabric, at: Places, lines: float | None = None) -> None:
+def draw_vertices(axes: Axes, machine: Fabric, at: Places, lines: float | None = None) -> None:
     """Draws ranks as discs and switches as squares, with names, and fits the axes to them.
 
     Ranks of the whole fabric that failed or take no part are grey discs. Names are above the
@@ -147,7 +138,7 @@ def _between(
     return {"xytext": (away * x, away * y), "ha": across, "va": along}
 
 
-def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[int, str]]:
+def _apart(axes: Axes, labels: dict[int, str], at: Places) -> Iterator[tuple[int, str]]:
     """Yields a vertex and its label, except labels that overlap a label at the same height."""
     pixels = axes.get_window_extent().width
     unit = pixels * POINTS_PER_INCH / axes.figure.dpi / float(np.ptp(at[:, 0]) + 1.0)
@@ -161,19 +152,17 @@ def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[i
 
 
 def key(
-    figure: "Figure",
+    figure: Figure,
     machine: Fabric,
     vertices: int,
     *,
     is_idle: bool = True,
-    lit: "Sequence[Line2D] | None" = None,
+    lit: Sequence[Line2D] | None = None,
 ) -> None:
     """Adds a legend below all panels: kinds of vertices and, if `is_idle`, unused link.
 
     On fibres, `lit` are the further entries of the legend, for the lightpaths.
     """
-    from matplotlib.lines import Line2D
-
     look: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK}
     ranks = machine.ranks
     handles = [Line2D([], [], marker="o", markerfacecolor="white", label="rank", **look)]

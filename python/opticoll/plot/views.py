@@ -1,12 +1,12 @@
-"""Views: the kinds of figures that show a plan, and the figure of a simulation's outcome."""
+"""Figure of a plan in one of its views, and the figure of a simulation's outcome."""
 
 import os
-from typing import TYPE_CHECKING
 
+from opticoll._core import Outcome, Plan
 from opticoll.outputs.lights import joins_servers
+from opticoll.outputs.views import views_of
 from opticoll.plot.fabric import fabric as draw_fabric
 from opticoll.plot.fabric import trees
-from opticoll.plot.fibres import is_usual
 from opticoll.plot.grid import grid, grid_space_time
 from opticoll.plot.lightpath_timeline import configuration_graphs, lightpath_timeline
 from opticoll.plot.link_use import link_use
@@ -15,47 +15,10 @@ from opticoll.plot.packets import one_loss, packets
 from opticoll.plot.ring import ring
 from opticoll.plot.space_time import messages, space_time
 from opticoll.plot.timelines import slots
-from opticoll.plot.vertices import has_fibres
-
-if TYPE_CHECKING:
-    from opticoll._core import Outcome, Plan
-
-VIEWS = {
-    "direction": ("ring", "is a ring of light"),
-    "fibre": ("fabric", "is a graph of fibres"),
-    "plane": ("grid", "is a grid of tunable circuits"),
-    "source_port": ("ports", "has ports with lightpaths"),
-}
-"""By field of a plan's light: the default view, and the end of a sentence about the fabric."""
-
-OVER_TIME = ("ports", "configurations", "space_time", "trees")
-"""Views that show all slots."""
-
-ELECTRICAL = ("fabric", "is an electrical fabric without light")
-SLOTS = ("space_time", "has light in slots")
-
-
-def views_of(plan: "Plan", slot: int | None = None) -> tuple[tuple[str, ...], str]:
-    """Returns the views of a plan, default first, and the end of a sentence about its fabric.
-
-    On a graph of fibres, the default is the view `fabric` if the lightpaths of `slot`, or of all
-    slots, are easy to tell apart.
-    """
-    fabric = plan.fabric
-    if joins_servers(fabric):
-        return ("space_time",), "joins servers by light"
-    lit = (view for field, view in VIEWS.items() if field in fabric.light_fields)
-    usual, about = next(lit, ELECTRICAL if fabric.electrical else SLOTS)
-    views = (usual,) if usual in OVER_TIME else (usual, "space_time")
-    if usual == "ports":
-        views = ("ports", "configurations")
-    if has_fibres(fabric) and not is_usual(plan, slot):
-        views = views[::-1]
-    return (*views, "trees") if fabric.electrical else views, about
 
 
 def plan(
-    plan: "Plan",
+    plan: Plan,
     path: str | os.PathLike[str],
     view: str | None = None,
     *,
@@ -103,7 +66,7 @@ def plan(
 
 
 def outcome(
-    measured: "Outcome", path: str | os.PathLike[str], plan: "Plan | None" = None, title: str = ""
+    measured: Outcome, path: str | os.PathLike[str], plan: Plan | None = None, title: str = ""
 ) -> None:
     """Draws a simulated outcome over time.
 

@@ -31,10 +31,7 @@ FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]]
     **{
         family: (options, partial(graph.Graph, family)) for family, options in graph.OPTIONS.items()
     },
-    "gpu_servers": (
-        servers.OPTIONS,
-        lambda options: servers.servers(read_fabric, options),
-    ),
+    "gpu_servers": (servers.OPTIONS, lambda options: servers.servers(read_fabric, options)),
 }
 """For each family, the checks of its options, and the function that creates a fabric."""
 

@@ -71,11 +71,7 @@ def position(word: str) -> None:
 
 
 RUNS = like(r"[0-9]+(-[0-9]+)?(\+[0-9]+(-[0-9]+)?)*")
-PARTS: dict[str, Check] = {
-    "without": len,
-    "degraded": each(slower, "+"),
-    "members": RUNS,
-}
+PARTS: dict[str, Check] = {"without": len, "degraded": each(slower, "+"), "members": RUNS}
 KIND: dict[str, Check] = {
     "duplex": one_of("full", "half"),
     "sharing": one_of("shared", "per_flow"),
@@ -108,11 +104,7 @@ COSTS_OF_SOME = {
 IN_NETWORK = one_of("none", "multicast", "reduce", "reduce+multicast")
 CABLES: dict[str, Check] = {"rate": rate, "latency": time, **KIND}
 BY_DIMENSION: dict[str, Check] = {"rate": each(rate), "latency": each(time), **KIND}
-TERMINALS: dict[str, Check] = {
-    "terminals": RANKS,
-    "terminal_rate": rate,
-    "terminal_latency": time,
-}
+TERMINALS: dict[str, Check] = {"terminals": RANKS, "terminal_rate": rate, "terminal_latency": time}
 OPTIONS: dict[str, dict[str, Check]] = {
     "crossbar": {"ranks": RANKS, "in_network": IN_NETWORK, **CABLES},
     "fat_tree": {
@@ -152,15 +144,7 @@ OPTIONS: dict[str, dict[str, Check]] = {
     "fully_connected": {"ranks": RANKS, **CABLES},
     "gpu_servers": {
         "model": one_of(
-            "dgx_a100",
-            "dgx_h100",
-            "dgx1",
-            "ndv2",
-            "dgx2",
-            "mi250",
-            "nvl72",
-            "dgx_b200",
-            "l40s",
+            "dgx_a100", "dgx_h100", "dgx1", "ndv2", "dgx2", "mi250", "nvl72", "dgx_b200", "l40s"
         ),
         "boxes": RANKS,
         "latency": time,
@@ -343,8 +327,7 @@ RANKS_OF: dict[str, Callable[[dict[str, str]], int]] = {
     "fat_tree": ranks_of_fat_tree,
     "dragonfly": ranks_of_dragonfly,
     **dict.fromkeys(
-        ("torus", "mesh"),
-        lambda options: ranks_of_grid(options, sides(required(options, "dims"))),
+        ("torus", "mesh"), lambda options: ranks_of_grid(options, sides(required(options, "dims")))
     ),
     "ladder": lambda options: ranks_of_grid(options, [whole(required(options, "rungs")), 2]),
     **dict.fromkeys(

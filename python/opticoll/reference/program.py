@@ -359,9 +359,7 @@ class Check:
                 yield Problem("wrong_result", f"rank {rank}, output chunk {chunk} is not right")
 
     def races(
-        self,
-        accesses: dict[tuple[int, Cell], list[tuple[Name, bool]]],
-        before: dict[Name, int],
+        self, accesses: dict[tuple[int, Cell], list[tuple[Name, bool]]], before: dict[Name, int]
     ) -> Iterator[Problem]:
         place = {name: number for number, name in enumerate(before)}
         for (rank, cell), steps in accesses.items():
@@ -373,9 +371,7 @@ class Check:
                         yield Problem("race", f"{at}: {said(earlier)} and {said(later)}")
 
     def outside_calls(
-        self,
-        accesses: dict[tuple[int, Cell], list[tuple[Name, bool]]],
-        before: dict[Name, int],
+        self, accesses: dict[tuple[int, Cell], list[tuple[Name, bool]]], before: dict[Name, int]
     ) -> Iterator[Problem]:
         of_rank: defaultdict[int, int] = defaultdict(int)
         """By rank: its steps, as bits."""

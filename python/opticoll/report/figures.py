@@ -470,11 +470,7 @@ def _gaps(channels: dict[str, Spec], choice: Spec, apart: list[str], dashed: str
 
 def _axis(traits: Spec, log: bool) -> Spec:
     """Returns the properties of an axis for a column with the given traits."""
-    axis: Spec = {
-        "field": traits["field"],
-        "title": traits["title"],
-        "type": traits["type"],
-    }
+    axis: Spec = {"field": traits["field"], "title": traits["title"], "type": traits["type"]}
     if traits["type"] == "quantitative":
         axis["axis"] = {
             "labelExpr": traits["labels"],
@@ -505,11 +501,7 @@ def _key(traits: Spec | None, look: str) -> Spec | None:
     if traits is None:
         return None
     if "domain" not in traits:
-        shaded = {
-            "field": traits["field"],
-            "title": traits["title"],
-            "type": traits["type"],
-        }
+        shaded = {"field": traits["field"], "title": traits["title"], "type": traits["type"]}
         return shaded if look == "colours" else None
     return {
         "field": traits["field"],

@@ -326,18 +326,11 @@ def _notes(rows: Rows, table: ShownTable) -> list[str]:
             "compare that."
         )
     listed = [row["warnings"] for row in rows if isinstance(row.get("warnings"), list)]
-    return [
-        *notes,
-        *dict.fromkeys(warning for warnings in listed for warning in warnings),
-    ]
+    return [*notes, *dict.fromkeys(warning for warnings in listed for warning in warnings)]
 
 
 def plan_part(
-    title: str,
-    plan: Plan,
-    size: str | int,
-    settings: Settings,
-    source: str | None = None,
+    title: str, plan: Plan, size: str | int, settings: Settings, source: str | None = None
 ) -> Part:
     """Returns the part of a plan, with its slots and its times at a size.
 
@@ -387,7 +380,7 @@ def training_part(title: str, row: Mapping[str, Any]) -> Part:
     """Returns the part of a training row: the timeline of an iteration."""
     timeline = row["timeline"]
     names = [
-        f"{number + 1}: {_megabytes(bucket['bytes'])}" for number, bucket in enumerate(timeline)
+        f"{number + 1}: {bucket['bytes'] / 1e6:.3g} MB" for number, bucket in enumerate(timeline)
     ]
     content = {
         "forward": row["forward_s"],
@@ -434,10 +427,6 @@ def training_part(title: str, row: Mapping[str, Any]) -> Part:
         facts=facts,
         notes=list(row["warnings"]),
     )
-
-
-def _megabytes(count: int) -> str:
-    return f"{count / 1e6:.3g} MB"
 
 
 def plain(part: Part) -> dict[str, Any]:

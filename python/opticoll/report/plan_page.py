@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from opticoll._core import BESIDE, CONVERTED, Outcome, Plan
 from opticoll.names import ACTIONS
 from opticoll.outputs.layout import PICOSECONDS
+from opticoll.outputs.views import has_fibres
 from opticoll.plot import style
 from opticoll.plot.fibres import Lanes, lit
 from opticoll.plot.lightpaths import lightpaths
-from opticoll.plot.vertices import has_fibres, idle_noun
+from opticoll.plot.vertices import idle_noun
 
 MAX_TRANSFERS = 40_000
 """Maximum number of transfers in a page; the page shows only the first slots of larger plans."""

@@ -27,7 +27,8 @@ from opticoll import _core
 from opticoll.errors import UsageError, needed
 from opticoll.names import nearest
 from opticoll.outputs.layout import plural
-from opticoll.outputs.rows import Column, Count, Row, arrow_stream, columns, dataframe, means, plain
+from opticoll.outputs.rows import Column, Row, arrow_stream, columns, dataframe, means, plain
+from opticoll.outputs.units import Count
 from opticoll.study.expression import UNITS, Expression, quantity
 from opticoll.study.points import command_of
 from opticoll.study.store import Store, StoredPoint, StudyRecord

@@ -28,7 +28,8 @@ from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.measured_times import MAX_RANKS
 from opticoll.outputs.layout import align, human_seconds, plural
 from opticoll.outputs.plan_row import library_of
-from opticoll.outputs.rows import Bytes, Count, Positive, Row, Seconds, Unit, means
+from opticoll.outputs.rows import Row, columns, means, table
+from opticoll.outputs.units import Bytes, Count, Positive, Seconds, Unit
 from opticoll.outputs.watch import Watch
 
 Error = Annotated[float, Unit("1", "{:.1%}".format, least=None)]
@@ -89,12 +90,12 @@ class ResidualRow(Row):
 
     name: str = means("Collective, layer, size, model or `all`", "of")
     rows: Count = means("Number of measured times", "times")
-    mean: Error = means("Mean of the errors without their signs", "mean")
+    mean: Error = means("Mean of the errors without their signs", "mean error")
     worst: Error = means("Greatest error without its sign", "worst")
     mean_left_out: Error = means(
-        "The mean, of times that a fit without their size or model predicts"
+        "The mean, of times that a fit without their size or model predicts", "left out: mean"
     )
-    worst_left_out: Error = means("The greatest error, of the same predictions")
+    worst_left_out: Error = means("The greatest error, of the same predictions", "worst")
 
 
 class TimeRow(Row):
@@ -320,19 +321,8 @@ def _text(parameters: Parameters, rows: list[CalibrateRow]) -> str:
         ("collective" if row.device is None else "layer", row.collectives),
         ("bytes" if row.device is None else "model", row.sizes),
     ):
-        cells = [
-            [
-                part.name,
-                str(part.rows),
-                f"{part.mean:.1%}",
-                f"{part.worst:.1%}",
-                f"{part.mean_left_out:.1%}",
-                f"{part.worst_left_out:.1%}",
-            ]
-            for part in residuals
-        ]
-        headings = [heading, "times", "mean error", "worst", "left out: mean", "worst"]
-        lines += [align(cells, headings, set(range(1, 6))), ""]
+        names = [column.name for column in columns(ResidualRow)]
+        lines += [table(residuals, names, headings={"name": heading}), ""]
     if parameters.predict:
         cells = [
             [

@@ -234,10 +234,7 @@ def _whole_numbers(numbers: Sequence[Number]) -> Iterator[dict[str, int]]:
 
 
 def fit_from(
-    model: Model,
-    rows: Sequence[Timed],
-    start: Mapping[str, int],
-    least_squares: Callable[..., Any],
+    model: Model, rows: Sequence[Timed], start: Mapping[str, int], least_squares: Callable[..., Any]
 ) -> Fitted:
     free = [number for number in model.numbers if number.unit != "whole"]
     prior = np.log([max(number.value, 1) for number in free])

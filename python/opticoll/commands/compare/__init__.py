@@ -76,14 +76,7 @@ if TYPE_CHECKING:
 STRIPED = ":stripes=all"
 
 NOT_OF_SCENARIO = (
-    "source",
-    "fabric",
-    "size",
-    "method",
-    "no_auto",
-    "energy",
-    "components",
-    "switch",
+    *("source", "fabric", "size", "method", "no_auto", "energy", "components", "switch"),
 )
 """Options that are no fields of a scenario."""
 

@@ -39,17 +39,8 @@ from opticoll.inputs.failure_rates import HOURS_OF_FIT, FailureRates, given
 from opticoll.inputs.values import split_counts, to_seconds, whole_number
 from opticoll.outputs.bill import in_use
 from opticoll.outputs.layout import duration, plural
-from opticoll.outputs.rows import (
-    OMITTED,
-    Count,
-    Number,
-    Positive,
-    Row,
-    Share,
-    command_field,
-    hidden,
-    means,
-)
+from opticoll.outputs.rows import OMITTED, Row, command_field, hidden, means
+from opticoll.outputs.units import Count, Number, Positive, Share
 from opticoll.outputs.watch import Watch
 
 MIN_REPLICATIONS = 10
@@ -228,26 +219,16 @@ class GoodputRow(Row):
     causes: list[CauseRow] = means("Lost time by cause")
     parts: list[PartRow] = means("Lost time by kind of part, without checkpoints")
     rates: str = means("Source of the failure rates")
-    fabric: str = means("Fabric", "fabric", omitted=NO_FABRIC, default=OMITTED)
-    network: list[str] = means(
-        "Parts of the fabric that have a failure rate", omitted=NO_FABRIC, default=OMITTED
-    )
+    fabric: str = means("Fabric", "fabric", omitted=NO_FABRIC)
+    network: list[str] = means("Parts of the fabric that have a failure rate", omitted=NO_FABRIC)
     replaced: list[str] = means(
-        "Kinds of --rates that the parts of the fabric replace", omitted=NO_FABRIC, default=OMITTED
+        "Kinds of --rates that the parts of the fabric replace", omitted=NO_FABRIC
     )
-    left_out: list[str] = means(
-        "Parts of the fabric that have no failure rate",
-        omitted=NO_FABRIC,
-        default=OMITTED,
-    )
+    left_out: list[str] = means("Parts of the fabric that have no failure rate", omitted=NO_FABRIC)
     network_rates: list[str] = means(
-        "Failure rates of parts of the fabric, each with its source",
-        omitted=NO_FABRIC,
-        default=OMITTED,
+        "Failure rates of parts of the fabric, each with its source", omitted=NO_FABRIC
     )
-    replanned: ReplannedRow = means(
-        "New plan without a unit", omitted="without --replan", default=OMITTED
-    )
+    replanned: ReplannedRow = means("New plan without a unit", omitted="without --replan")
     case: _Case = hidden(default=None)
     command: str = command_field(default=OMITTED)
 
@@ -455,13 +436,11 @@ def _row(case: _Case, totals: Totals) -> GoodputRow:
         for name, optimum in formulas.OPTIMA.items()
     }
     installed = None if run.spares is None else run.units / (run.units + run.spares)
-    return GoodputRow(
+    return GoodputRow.of(
+        run,
         devices=case.devices,
-        unit=run.unit,
-        spares=run.spares,
         between_failures_s=1 / case.failure_rate,
         interval=case.interval,
-        interval_s=run.interval_s,
         young_s=optima["young"],
         daly_s=optima["daly"],
         goodput=_share(mean),
@@ -469,11 +448,8 @@ def _row(case: _Case, totals: Totals) -> GoodputRow:
         goodput_high=_share(mean + half),
         formula=_formula(case, run.interval_s),
         complete_formula=_complete(case, run.interval_s),
-        setup_s=run.setup_s,
-        degraded_speed=run.degraded_speed,
         available=_available(run),
         per_installed=None if installed is None else _share(mean * installed),
-        length_s=run.length_s,
         replications=len(shares),
         largest_cause=CAUSES[int(causes.argmax())],
         largest_part=run.parts[int(parts.argmax())].part,
@@ -551,10 +527,7 @@ def _draw(parameters: Any, rows: list[GoodputRow], path: Path) -> None:
 
 def _alone(parameters: Parameters, row: GoodputRow) -> dict[str, Any]:
     """Returns the options that reproduce the case of a single row."""
-    options = {
-        "spares": None if row.spares is None else str(row.spares),
-        "interval": row.interval,
-    }
+    options = {"spares": None if row.spares is None else str(row.spares), "interval": row.interval}
     if row.case.network is None:
         return {"devices": str(row.devices), **options}
     if row.case.replanned is not None and parameters.setup is None:

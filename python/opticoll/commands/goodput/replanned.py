@@ -15,7 +15,8 @@ from opticoll.inputs.demands import size_of
 from opticoll.names import algorithm_spelling
 from opticoll.outputs.fabric_names import defaults
 from opticoll.outputs.layout import PICOSECONDS, duration
-from opticoll.outputs.rows import Bytes, Number, Positive, Row, Seconds, Share, Unit, means
+from opticoll.outputs.rows import Row, means
+from opticoll.outputs.units import Bytes, Number, Positive, Seconds, Share, Unit
 from opticoll.outputs.watch import Watch
 
 Duration = Annotated[float, Unit("s", duration)]

@@ -49,8 +49,8 @@ from opticoll.outputs.plan_row import (
     latency_s,
     library_warnings,
 )
-from opticoll.outputs.rows import (
-    OMITTED,
+from opticoll.outputs.rows import OMITTED, Row, command_field, hidden, means, table
+from opticoll.outputs.units import (
     BitsPerSecond,
     Bytes,
     Count,
@@ -59,12 +59,7 @@ from opticoll.outputs.rows import (
     Number,
     Picoseconds,
     Positive,
-    Row,
     Seconds,
-    command_field,
-    hidden,
-    means,
-    table,
 )
 from opticoll.outputs.verification import algorithm_name
 from opticoll.outputs.watch import Watch
@@ -247,16 +242,14 @@ class ReplayRow(Row, core="replay"):
         "Components of the fabric whose power is not known", absent=NO_FABRIC
     )
     busiest_link: str | None = means(
-        "Electrical link with the highest utilisation",
-        absent="no electrical link is used",
+        "Electrical link with the highest utilisation", absent="no electrical link is used"
     )
     busiest_link_utilisation: Number | None = means(
         "Share of the rate of `busiest_link` that is used, averaged over the whole time",
         absent="there are no electrical links, or none is used",
     )
     lightpath_setups: LightpathSetupsRow | None = means(
-        "Number and time of the setups of lightpaths",
-        absent="the program sets up no lightpaths",
+        "Number and time of the setups of lightpaths", absent="the program sets up no lightpaths"
     )
     per_call: list[CallRow] = means("Calls by kind")
     per_rank: list[ReplayRankRow] = means("Calls by rank")
@@ -496,10 +489,7 @@ def _text(parameters: Parameters, rows: list[ReplayRow]) -> str:
     if policy is not None and "policy" not in row.settings:
         settings = f", policy {policy}{settings}"
     facts = [
-        [
-            "trace",
-            f"{row.trace}: {plural(row.ranks, 'rank')}, {row.trace_events:,} events",
-        ],
+        ["trace", f"{row.trace}: {plural(row.ranks, 'rank')}, {row.trace_events:,} events"],
         ["burst network" if on_bursts else "network", fabric_text(row.fabric)],
         ["simulator", f"{row.simulator}{settings}"],
         *([] if injected is None else [["injection", f"{format_rate(injected)} per rank"]]),

@@ -15,20 +15,8 @@ from opticoll.inputs.fabric_files import to_medium
 from opticoll.names import defaults, without_defaults
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import align, human_seconds
-from opticoll.outputs.rows import (
-    OMITTED,
-    BitsPerSecond,
-    Count,
-    Fraction,
-    Load,
-    Row,
-    Seconds,
-    Share,
-    command_field,
-    hidden,
-    means,
-    table,
-)
+from opticoll.outputs.rows import OMITTED, Row, command_field, hidden, means, table
+from opticoll.outputs.units import BitsPerSecond, Count, Fraction, Load, Seconds, Share
 from opticoll.outputs.watch import Watch
 
 if TYPE_CHECKING:

@@ -28,19 +28,8 @@ from opticoll.names import without_defaults
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import PICOSECONDS, align, format_rate, human_seconds
 from opticoll.outputs.plan_row import FABRIC_LATENCY, INJECTION, latency_fact, latency_s
-from opticoll.outputs.rows import (
-    OMITTED,
-    BitsPerSecond,
-    Bytes,
-    Count,
-    Number,
-    Row,
-    Seconds,
-    command_field,
-    hidden,
-    means,
-    table,
-)
+from opticoll.outputs.rows import OMITTED, Row, command_field, hidden, means, table
+from opticoll.outputs.units import BitsPerSecond, Bytes, Count, Number, Seconds
 from opticoll.outputs.watch import Watch
 
 
@@ -266,10 +255,7 @@ def _summary(row: TrafficRow) -> str:
         ["injection", f"{format_rate(row.injection_bandwidth)} per terminal"],
         latency_fact(row.fabric_latency_s),
         ["settings", row.settings or "plain"],
-        [
-            "delivered",
-            f"{row.messages_delivered} messages, {format_size(row.bytes_delivered)}",
-        ],
+        ["delivered", f"{row.messages_delivered} messages, {format_size(row.bytes_delivered)}"],
         [
             "message latency",
             f"mean {time(row.mean_message_latency_s)}, 50 % {time(row.p50_message_latency_s)}, "

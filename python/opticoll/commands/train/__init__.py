@@ -63,20 +63,8 @@ from opticoll.outputs.plan_row import (
     latency_warnings,
     library_warnings,
 )
-from opticoll.outputs.rows import (
-    OMITTED,
-    BitsPerSecond,
-    Bytes,
-    Count,
-    Fraction,
-    Number,
-    Positive,
-    Row,
-    Seconds,
-    command_field,
-    means,
-    plain,
-)
+from opticoll.outputs.rows import OMITTED, Row, command_field, means, plain
+from opticoll.outputs.units import BitsPerSecond, Bytes, Count, Fraction, Number, Positive, Seconds
 from opticoll.outputs.watch import Watch
 
 __all__ = [

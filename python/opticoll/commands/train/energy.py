@@ -12,7 +12,8 @@ from opticoll.outputs import bill
 from opticoll.outputs.bill import Watts
 from opticoll.outputs.energy import PlanEnergy, bill_total, passed_energy
 from opticoll.outputs.layout import human_energy
-from opticoll.outputs.rows import Joules, Number, Row, means
+from opticoll.outputs.rows import Row, means
+from opticoll.outputs.units import Joules, Number
 
 if TYPE_CHECKING:
     from opticoll._core import CollectiveCost

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Literal
 
 from opticoll._core import GroupedTraining
-from opticoll.outputs.rows import Bytes, Count, Fraction, Positive, Row, Seconds, means
+from opticoll.outputs.rows import Row, means
+from opticoll.outputs.units import Bytes, Count, Fraction, Positive, Seconds
 
 if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
