@@ -41,6 +41,7 @@ __all__ = [
     "MemoryLimitError",
     "OpticollError",
     "PlanFileError",
+    "PlotError",
     "ProgramError",
     "ReadingNote",
     "RunError",
@@ -53,6 +54,10 @@ __all__ = [
     "UserAlgorithmError",
     "WavelengthError",
 ]
+
+
+class PlotError(OpticollError):
+    """Error of a figure that cannot be drawn."""
 
 
 class ReadingNote(UserWarning):

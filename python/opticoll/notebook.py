@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opticoll._core import Outcome, Plan, Table
+from opticoll.errors import PlotError
 from opticoll.outputs.layout import READINGS
 from opticoll.outputs.rows import Row, arrow_stream, columns, dataframe
 
@@ -142,8 +143,6 @@ def _picture(plan: Plan) -> str:
     """Returns the default drawing of a plan as SVG, or an empty text if there is none."""
     if len(plan) > MAX_DRAWN_TRANSFERS:
         return ""
-    from opticoll.plot import PlotError
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.svg"
         try:

@@ -159,11 +159,8 @@ def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> Fi
     """Returns the `File` of the option `--figure`; `draw` writes the figure."""
 
     def check(path: Path) -> None:
-        try:
-            from opticoll.plot.output import check_path
-        except (ImportError, ValueError) as error:
-            problem = f"cannot draw figures: matplotlib does not load: {error}"
-            raise errors.UsageError(problem) from error
+        from opticoll.plot.output import check_path
+
         check_path(path)
 
     return File("figure", "File for the figure: .svg, .png or .pdf", draw, check)

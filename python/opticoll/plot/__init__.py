@@ -9,6 +9,13 @@ input gives the same bytes.
 ['pdf', 'png', 'svg']
 """
 
+from opticoll.errors import PlotError
+
+try:
+    import matplotlib.figure  # noqa: F401
+except (ImportError, ValueError) as error:
+    raise PlotError(f"cannot draw figures: matplotlib does not load: {error}") from error
+
 from opticoll.plot.bars import BarPanel, stacked_bars
 from opticoll.plot.comparison import comparison
 from opticoll.plot.fabric import fabric
@@ -17,7 +24,7 @@ from opticoll.plot.grid import grid, grid_space_time
 from opticoll.plot.lightpath_timeline import lightpath_timeline
 from opticoll.plot.link_use import link_use
 from opticoll.plot.loads import Loss, MeanTime, losses, mean_times
-from opticoll.plot.output import PlotError, formats
+from opticoll.plot.output import formats
 from opticoll.plot.packets import latencies, one_loss, packets
 from opticoll.plot.ring import ring
 from opticoll.plot.space_time import messages, space_time

@@ -22,7 +22,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from numpy.typing import NDArray
 
-from opticoll.errors import OpticollError
+from opticoll.errors import PlotError as PlotError
 from opticoll.formats.atomic import check_writable, replacing
 from opticoll.outputs.terminal_text import escaped_lines, shortened
 from opticoll.plot import style
@@ -37,10 +37,6 @@ _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "svg": {"Date": None},
 }
-
-
-class PlotError(OpticollError):
-    """Error of a figure that cannot be drawn."""
 
 
 def formats() -> list[str]:
