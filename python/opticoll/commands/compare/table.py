@@ -16,6 +16,7 @@ from opticoll.outputs.break_even import Lead
 from opticoll.outputs.fabric_names import fabric_labels, fabric_text
 from opticoll.outputs.layout import (
     align,
+    cell,
     format_rate,
     human_energy,
     human_seconds,
@@ -39,47 +40,29 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
         first = group[0]
         # A plan that violates a rule cannot win.
         shortest_ps = min((row.time_ps for row in group if row.verified), default=None)
-        cells = [
-            [
-                row.algorithm,
-                str(row.steps),
-                "-" if row.claimed_steps is None else str(row.claimed_steps),
-                str(row.wavelengths_used),
-                str(row.configurations),
-                human_time(row.time_ps),
-                "-" if row.algorithm_bandwidth is None else f"{row.algorithm_bandwidth:.4g}",
-                _bus(row),
-                _ratio(row, shortest_ps),
-                "yes" if row.verified else verdict(row.violations),
-            ]
-            for row in group
-        ]
-        heading = [
-            "algorithm",
-            "steps",
-            "paper",
-            "wavelengths",
-            "configurations",
-            "time",
-            "algbw",
-            "busbw",
-            "ratio",
-            "verified",
-        ]
+        columns = {
+            "algorithm": [row.algorithm for row in group],
+            "steps": [str(row.steps) for row in group],
+            "paper": [cell(row.claimed_steps) for row in group],
+            "wavelengths": [str(row.wavelengths_used) for row in group],
+            "configurations": [str(row.configurations) for row in group],
+            "time": [human_time(row.time_ps) for row in group],
+            "algbw": [_gigabytes(row.algorithm_bandwidth) for row in group],
+            "busbw": [_gigabytes(row.bus_bandwidth) for row in group],
+            "ratio": [_ratio(row, shortest_ps) for row in group],
+            "verified": ["yes" if row.verified else verdict(row.violations) for row in group],
+        }
+        if first.wavelengths is None:
+            for name in ("paper", "wavelengths", "configurations"):
+                del columns[name]
+            columns["bottleneck"] = [row.bottleneck or "-" for row in group]
         size = f"{sizes[first.size_bytes]} ({first.size_convention})"
         title = f"{first.collective} of {size} on {plural(first.ranks, 'rank')}"
         title += f" of {fabric_text(first.fabric)}"
         title += f", {format_rate(first.injection_bandwidth)} per rank"
-        if first.wavelengths is None:
-            columns_shown = [0, 1, 5, 6, 7, 8, 9]
-            cells = [
-                [*(cell[index] for index in columns_shown), row.bottleneck or "-"]
-                for cell, row in zip(cells, group, strict=True)
-            ]
-            heading = [*(heading[index] for index in columns_shown), "bottleneck"]
-            tables.append(f"{title}\n{align(cells, heading, right=range(1, 6))}")
-        else:
-            tables.append(f"{title}\n{align(cells, heading, right=range(1, 9))}")
+        lines = list(zip(*columns.values(), strict=True))
+        right = range(1, list(columns).index("verified"))
+        tables.append(f"{title}\n{align(lines, list(columns), right)}")
         if first.bound_time_s is not None:
             bound = f"lower bound: {human_seconds(first.bound_time_s)}"
             tables[-1] += f"\n{bound} ({first.bound_time_name})"
@@ -166,30 +149,29 @@ def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
 def energy_table(rows: Sequence[PlanRow]) -> str:
     """Returns a table per size with the energy of each plan, and the static energy."""
     labels = fabric_labels(row.fabric for row in rows)
-    heads = ["fabric", "algorithm", "time", "energy", "per bit", "lasers", "static power", "static"]
-    shown = range(0 if len(labels) > 1 else 1, len(heads))
     names = size_names(row.size_bytes for row in rows)
     tables = []
     for size_bytes, name in names.items():
-        cells = [
-            [
-                labels[row.fabric],
-                row.algorithm,
-                human_time(row.time_ps),
-                human_energy(row.energy_j),
-                "-" if row.energy_per_bit_j is None else human_energy(row.energy_per_bit_j),
-                human_energy(row.laser_energy_j),
-                f"{row.static_power_w:,.6g} W",
-                human_energy(row.static_energy_j),
-            ]
-            for row in rows
-            if row.size_bytes == size_bytes
-        ]
-        cells = [[line[index] for index in shown] for line in cells]
-        heading = [heads[index] for index in shown]
-        right = [place for place, index in enumerate(shown) if index > 1]
+        group = [row for row in rows if row.size_bytes == size_bytes]
+        columns = {
+            "fabric": [labels[row.fabric] for row in group],
+            "algorithm": [row.algorithm for row in group],
+            "time": [human_time(row.time_ps) for row in group],
+            "energy": [human_energy(row.energy_j) for row in group],
+            "per bit": [
+                "-" if row.energy_per_bit_j is None else human_energy(row.energy_per_bit_j)
+                for row in group
+            ],
+            "lasers": [human_energy(row.laser_energy_j) for row in group],
+            "static power": [f"{row.static_power_w:,.6g} W" for row in group],
+            "static": [human_energy(row.static_energy_j) for row in group],
+        }
+        if len(labels) == 1:
+            del columns["fabric"]
+        lines = list(zip(*columns.values(), strict=True))
+        right = range(len(columns) - 6, len(columns))
         title = f"energy of {rows[0].collective} of {name} ({rows[0].size_convention})"
-        tables.append(f"{title}\n{align(cells, heading, right=right)}")
+        tables.append(f"{title}\n{align(lines, list(columns), right)}")
     legend = [
         "energy: bits in the parts that they pass, lit lasers and reconfigurations; per bit of the "
         "results; static: the power of all parts times the time"
@@ -218,7 +200,7 @@ def _leads_by_size(rows: Sequence[PlanRow]) -> list[str]:
                 sizes[run[-1].at],
                 run[0].kind,
                 *(human_time(lead.row["time_ps"]) for lead in (run[0], run[-1])),
-                *(_bus(lead.row) for lead in (run[0], run[-1])),
+                *(_gigabytes(lead.row["bus_bandwidth"]) for lead in (run[0], run[-1])),
             ]
             for run in break_even.runs(leading)
         ]
@@ -232,8 +214,8 @@ def _leads_by_size(rows: Sequence[PlanRow]) -> list[str]:
     return tables
 
 
-def _bus(row: Mapping[str, Any]) -> str:
-    return "-" if row["bus_bandwidth"] is None else f"{row['bus_bandwidth']:.4g}"
+def _gigabytes(bandwidth: float | None) -> str:
+    return "-" if bandwidth is None else f"{bandwidth:.4g}"
 
 
 def _ratio(row: PlanRow, shortest_ps: int | None) -> str:
