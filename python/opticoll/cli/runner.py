@@ -4,7 +4,8 @@ Text, JSON, files and the exit code are made from the rows of a command.
 
 >>> from collections.abc import Iterator
 >>> from dataclasses import dataclass, field
->>> from opticoll.outputs.rows import Count, Row, means
+>>> from opticoll.outputs.rows import Row, means
+>>> from opticoll.outputs.units import Count
 >>> @dataclass(frozen=True, kw_only=True)
 ... class Squares:
 ...     "What `squares` takes."
