@@ -1,31 +1,18 @@
-"""Plans on graphs of fibres, drawn at random: many are sound, many break a rule or two."""
+"""Plans on graphs of fibres, drawn at random, and mutants of these plans."""
 
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from functools import reduce
 
 from opticoll import _core
-from opticoll.reference import Collective, NotAPlan, Transfer, read, verify
-from opticoll.reference.families import read_fabric
-from opticoll.reference.graph import CONVERTED, Graph, Light
+from opticoll.names import has_root
+from opticoll.reference import NotAPlan, read, verify
+from plan_mutants import mutated
 
-KINDS = (
-    *("all_gather", "broadcast", "scatter", "gather", "all_to_all"),
-    *("reduce", "reduce_scatter", "all_reduce", "barrier"),
-)
-SPREAD = {
-    "reduce": "broadcast",
-    "reduce_scatter": "all_gather",
-    "all_reduce": "broadcast",
-    "barrier": "broadcast",
-}
-"""The collective whose plan, from its end to its start, sums what another collective demands."""
-
+RECORDS = [one for one in _core.records("algorithms") if one["collective"] and not one["family"]]
 
 SHAPES = {
     "wdm_line": ["ranks=2", "ranks=4", "ranks=6"],
@@ -34,50 +21,6 @@ SHAPES = {
     "wdm_tree": ["ranks=4", "ranks=6", "ranks=5,arity=4", "ranks=7,arity=3"],
 }
 """Sizes of fabrics of the families whose size is one number."""
-
-
-@dataclass
-class Drawn:
-    """A drawn plan: lines of its text before the steps, slots of each step, and transfers."""
-
-    fabric: str
-    collective: Collective
-    steps: list[int]
-    transfers: list[Transfer]
-
-    @property
-    def text(self) -> str:
-        one = self.collective
-        lines = [
-            "opticoll plan 1",
-            f"collective {one.kind} ranks={one.ranks} root={one.root} pieces={one.pieces}",
-            f"fabric {self.fabric}",
-            "algorithm by hand",
-            f"steps {' '.join(map(str, self.steps))}",
-        ]
-        slot = None
-        for transfer in sorted(self.transfers, key=lambda transfer: transfer.slot):
-            if transfer.slot != slot:
-                slot = transfer.slot
-                lines.append(f"slot {slot}")
-            fibre, wavelength, route = transfer.light
-            channel = f"{fibre}.{'*' if wavelength is CONVERTED else wavelength}"
-            via = "" if route is None else f" via {'.'.join(map(str, route))}"
-            ends = f"{transfer.source}>{transfer.destination}"
-            lines.append(
-                f"{transfer.action} {transfer.chunk}+{transfer.count} {ends} {channel}{via}"
-            )
-        return "\n".join([*lines, f"end {len(self.transfers)}\n"])
-
-
-def drawn_fabric(chance: random.Random) -> tuple[str, Graph]:
-    """Draws the specification of a graph of fibres whose ranks can all reach each other."""
-    while True:
-        spec = drawn_spec(chance)
-        with suppress(NotAPlan):
-            fabric = read_fabric(spec)
-            assert isinstance(fabric, Graph)
-            return spec, fabric
 
 
 def drawn_spec(chance: random.Random) -> str:
@@ -163,196 +106,17 @@ def drawn_links(chance: random.Random, vertices: int, has_lengths: bool) -> list
     ]
 
 
-def paths(graph: Graph, source: int) -> dict[int, list[tuple[int, ...]]]:
-    """Returns the routes from a vertex to each other one, in the order of their lengths."""
-    found: dict[int, list[tuple[int, ...]]] = {}
-    waiting: list[tuple[tuple[int, ...], list[int]]] = [((), [source])]
-    for route, visited in waiting:
-        if route:
-            found.setdefault(visited[-1], []).append(route)
-        for number, (start, end, both_ways, *_) in enumerate(graph.network.links):
-            for one, other in [(start, end), (end, start)][: 1 + both_ways]:
-                if one == visited[-1] and other not in visited and len(waiting) < 500:
-                    waiting.append(((*route, number), [*visited, other]))
-    return found
-
-
-def drawn_plan(chance: random.Random) -> Drawn:
-    """Draws a plan whose data arrive, on routes and channels that are mostly right."""
-    spec, graph = drawn_fabric(chance)
-    assert graph.ranks is not None
-    root = chance.randrange(graph.ranks)
-    kind = chance.choice(KINDS)
-    collective = Collective(kind, graph.ranks, root, chance.choice([1, 1, 2, 3]))
-    steps = spread(chance, replace(collective, kind=SPREAD.get(kind, kind)))
-    if kind in SPREAD:
-        sums = [
-            [
-                replace(one, action="reduce", source=one.destination, destination=one.source)
-                for one in step
-            ]
-            for step in reversed(steps)
-        ]
-        steps = [*sums, *(steps if kind in ("all_reduce", "barrier") else [])]
-    return placed(chance, graph, Drawn(spec, collective, [], []), steps)
-
-
-def spread(chance: random.Random, collective: Collective) -> list[list[Transfer]]:
-    """Draws steps in which every chunk comes to the ranks that need it, over relays or not."""
-    pieces, ranks = collective.pieces, range(collective.ranks)
-    whole_blocks = chance.random() < 0.5
-    units = range(0, collective.chunks, pieces if whole_blocks else 1)
-    held = {chunk: collective.before(chunk) for chunk in units}
-    often, relays = chance.choice([1.0, 0.5, 0.3]), chance.choice([0.0, 0.0, 0.2])
-    steps = []
-    while any(collective.after(chunk) - held[chunk] for chunk in units):
-        step = []
-        for chunk in units:
-            needed = collective.after(chunk) - held[chunk]
-            holders = sorted(held[chunk])
-            new = {rank for rank in sorted(needed) if chance.random() < often}
-            if needed:
-                new |= {rank for rank in ranks if chance.random() < relays} - held[chunk]
-            sender = chance.choice(holders)
-            for rank in sorted(new):
-                source = sender if chance.random() < 0.7 else chance.choice(holders)
-                count = pieces if whole_blocks else 1
-                step.append(Transfer(0, "copy", chunk, count, source, rank))
-            held[chunk] |= new
-        steps.append(step)
-    return [step for step in steps if step]
-
-
-def placed(chance: random.Random, graph: Graph, plan: Drawn, steps: list[list[Transfer]]) -> Drawn:
-    """Gives transfers a slot, a route and the first free channel, or sometimes another one."""
-    routes = {rank: paths(graph, rank) for rank in range(plan.collective.ranks)}
-    sharing = chance.choice(["none", "route", "tree" if graph.multicast else "none"])
-    converts = 0.7 if graph.converters != 0 and chance.random() < 0.6 else 0.0
-    detours, odd = chance.choice([0.0, 0.2]), chance.choice([0.0, 0.05])
-    channels = [
-        (fibre, wavelength)
-        for fibre in range(graph.fibres)
-        for wavelength in range(graph.wavelengths)
-        if (fibre, wavelength) not in graph.dead
-    ]
-    first = 0
-    for step in steps:
-        used: dict[tuple[int, int, int, int], object] = {}
-        last = first
-        for index, one in enumerate(step):
-            few = routes[one.source][one.destination]
-            route = chance.choice(few) if chance.random() < detours else few[0]
-            owner: object = {
-                "none": index,
-                "route": route,
-                "tree": (one.source, one.chunk, one.count),
-            }[sharing]
-            if chance.random() < converts:
-                slot, light = chance.randint(first, last), Light(0, CONVERTED, route)
-            else:
-                slot, fibre, wavelength = next(
-                    (slot, *channel)
-                    for slot in range(first, last + 2)
-                    for channel in channels
-                    if all(used.get((slot, link, *channel), owner) == owner for link in route)
-                )
-                light = Light(fibre, wavelength, route)
-                used |= {(slot, link, fibre, wavelength): owner for link in route}
-            if chance.random() < odd:
-                light = light._replace(wavelength=chance.randrange(graph.wavelengths + 1))
-            last = max(last, slot)
-            plan.transfers.append(replace(one, slot=slot, light=light))
-        plan.steps.append(last + 1 - first)
-        first = last + 1
-    return plan
-
-
-FIELDS = ("slot", "action", "chunk", "count", "source", "destination")
-
-
-def mutated(chance: random.Random, plan: Drawn, changes: int) -> Drawn:
-    """Returns a plan with some changes of transfers, steps or options of the fabric."""
-    plan = replace(plan, steps=list(plan.steps), transfers=list(plan.transfers))
-    for _ in range(changes):
-        if chance.random() < 0.1:
-            plan.fabric = chance.choice([with_another_number, with_option])(chance, plan.fabric)
-            continue
-        if not plan.transfers:
-            break
-        at = chance.randrange(len(plan.transfers))
-        one, other = plan.transfers[at], chance.choice(plan.transfers)
-        what = chance.choice(["drop", "double", "later", "split", *FIELDS, *Light._fields * 2])
-        if what == "drop":
-            del plan.transfers[at]
-        elif what == "double":
-            plan.transfers.append(one)
-        elif what == "later":
-            plan.steps.append(1)
-            plan.transfers[at] = replace(one, slot=sum(plan.steps) - 1)
-        elif what == "split":
-            where = chance.randrange(len(plan.steps))
-            early = chance.randint(0, plan.steps[where])
-            plan.steps[where : where + 1] = [early, plan.steps[where] - early]
-        elif what in FIELDS:
-            choices: list[Any] = [getattr(other, what)] * 3
-            choices += {"action": ["copy", "reduce"]}.get(what, [chance.randrange(4)])
-            plan.transfers[at] = replace(one, **{what: chance.choice(choices)})
-        else:
-            plan.transfers[at] = replace(
-                one, light=other_light(chance, one.light, other.light, what)
-            )
-    return plan
-
-
-def other_light(chance: random.Random, light: Light, other: Light, part: str) -> Light:
-    """Returns a light with another fibre, wavelength or route, sometimes that of another light."""
-    if chance.random() < 0.3:
-        return light._replace(**{part: getattr(other, part)})
-    if part == "fibre":
-        return light._replace(fibre=chance.choice([0, 1, 1, 2]))
-    if part == "wavelength":
-        return light._replace(wavelength=chance.choice([0, 1, 2, 3, CONVERTED]))
-    route = list(light.route or (other.route or (0,)))
-    place = chance.randrange(len(route))
-    change = chance.choice(["none", "drop", "exchange", "other", "twice", "longer"])
-    if change == "none":
-        return light._replace(route=None)
-    if change == "drop" and len(route) > 1:
-        del route[place]
-    elif change == "exchange":
-        where = chance.randrange(len(route))
-        route[place], route[where] = route[where], route[place]
-    elif change == "twice":
-        # Links of opposite directions mostly have neighbouring numbers: there and back again.
-        route[place:place] = [route[place] ^ 1, route[place]]
-    elif change == "longer":
-        route += list(other.route or ())
-    else:
-        route[place] = chance.randrange(max(route) + 3)
-    return light._replace(route=tuple(route))
-
-
-def with_another_number(chance: random.Random, spec: str) -> str:
-    places = list(re.finditer(r"(?<!ranks=)\b\d\b", spec))
-    if not places:
-        return spec
-    place = chance.choice(places)
-    return f"{spec[: place.start()]}{chance.randrange(5)}{spec[place.end() :]}"
-
-
-def with_option(chance: random.Random, spec: str) -> str:
-    """Returns a specification with one option left out, or one of another specification."""
-    family, _, text = spec.partition(":")
-    options = dict(option.split("=", 1) for option in text.split(","))
-    key = chance.choice(sorted(options))
-    others = drawn_spec(chance).partition(":")[2]
-    other = dict(option.split("=", 1) for option in others.split(","))
-    if chance.random() < 0.3:
-        del options[key]
-    else:
-        key = chance.choice(sorted(other.keys() - {"ranks", "switches", "links", "dims"}))
-        options[key] = other[key]
-    return f"{family}:{','.join(f'{key}={value}' for key, value in options.items())}"
+def drawn_plan(chance: random.Random) -> str:
+    """Draws a plan of some algorithm on a graph of fibres whose ranks can all reach each other."""
+    while True:
+        with suppress(_core.OpticollError):
+            fabric = _core.Fabric(drawn_spec(chance))
+            record = chance.choice(RECORDS)
+            kind = str(record["collective"])
+            root = chance.randrange(fabric.ranks) if has_root(kind) else 0
+            plan = _core.plan(kind, fabric, record["name"], root=root, size_bytes=1 << 20)
+            if len(plan) < 100:
+                return plan.to_text()
 
 
 def judged(text: str) -> tuple[set[str] | None, set[str] | None]:
@@ -369,6 +133,6 @@ def cases(seed: int) -> Iterator[str]:
     """Yields the text of a drawn plan, and of four of its mutants."""
     chance = random.Random(seed)
     plan = drawn_plan(chance)
-    yield plan.text
+    yield plan
     for changes in (1, 1, 2, 3):
-        yield mutated(chance, plan, changes).text
+        yield reduce(lambda text, _: mutated(text, chance), range(changes), plan)

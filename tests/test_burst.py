@@ -36,13 +36,6 @@ def test_columns_add_up_and_progress_is_told() -> None:
     assert outcome.links["utilisation"].max() < 10.91 / 16
 
 
-def test_theory_is_that_of_the_literature() -> None:
-    assert _core.erlang_b(20.0, 28) == pytest.approx(0.018792, rel=5e-5)
-    assert _core.engset(2, 0.5, 1) == pytest.approx(1 / 3)
-    loss = _core.burst_fixed_point(LADDER.format(28), 0.9)
-    assert loss == pytest.approx(7.32e-6 * 90 / 99, rel=3e-3)
-
-
 @pytest.mark.parametrize(
     ("settings", "setting", "problem"),
     [

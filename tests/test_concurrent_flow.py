@@ -29,18 +29,6 @@ OPTIMA = {
 """Seconds for a block of 1 GB of each pair; of DGX-1 8/3 over 25 GB/s."""
 
 
-@pytest.fixture
-def without_highs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear_program, "optimum", lambda fabric, kind, root: None)
-
-
-@pytest.mark.parametrize("spec", [*OPTIMA, f"torus:dims=8x8x8,{UNIT}"])
-@pytest.mark.usefixtures("without_highs")
-def test_the_optimum_is_the_published_fraction_without_a_linear_program(spec: str) -> None:
-    least, most = optimum("all_to_all", _core.Fabric(spec))
-    assert least == most == Fraction(OPTIMA.get(spec, "512"))
-
-
 @pytest.mark.parametrize(
     "spec", [spec for spec in OPTIMA if "8x8" not in spec and "4x4x4" not in spec]
 )

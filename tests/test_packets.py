@@ -29,48 +29,6 @@ def traffic(run: Run, *options: str | Path) -> Any:
     return run_json(run, "traffic", *TRAFFIC, *options)
 
 
-def test_bounds_count_the_cables_where_ranks_sit(run: Run) -> None:
-    # A gather of 1 MB over a cable of 1 Gb/s from each of two ranks, and one of 100 Gb/s.
-    links = "0-3@100Gb/s+1-3@1Gb/s+2-3@1Gb/s"
-    arguments = (
-        *("simulate", "gather", "--fabric", f"custom:ranks=3,switches=1,links={links}"),
-        *("--size", "1MB", "--root", "1", "--algorithm", "direct"),
-        *("--simulator", "packet", "--router-delay", "0ns"),
-    )
-    # The root has the fast cable, or by nature a slow one, over which two blocks come.
-    for placement, bound_s in (("1-0-2", 8e-3), ("natural", 16e-3)):
-        row = run_json(run, "simulate", *arguments, "--placement", placement)
-        assert row["bound_time_s"] == pytest.approx(bound_s, rel=1e-12)
-        assert bound_s <= row["time_s"] < 1.001 * bound_s
-        kind = "natural" if placement == "natural" else "given"
-        assert f"at the terminals of the {kind} placement" in row["bound_time_assumption"]
-
-
-def test_uniform_traffic_takes_what_it_takes_in_codes(run: Run) -> None:
-    # 72 terminals, minimal routing: mean latency, routers per chunk and last delivery of CODES.
-    row = traffic(run, "--buffers", "16KiB,32KiB,16KiB", "--packet", "2048B", "--chunk", "512B")
-    assert row["mean_message_latency_s"] == pytest.approx(1.2509e-6, rel=0.01)
-    assert row["max_message_latency_s"] == pytest.approx(3.2465e-6, rel=0.01)
-    assert row["mean_hops"] == pytest.approx(3.349, rel=0.001)
-    assert row["last_delivery_s"] == pytest.approx(101.932e-6, rel=0.01)
-    assert row["messages_delivered"] == 7200
-    assert row["bytes_delivered"] == row["injection_bytes"] == row["ejection_bytes"] == 7200 * 2048
-    assert row["router_forwards"] == round(row["mean_hops"] * 7200 * 4)
-    # These are the defaults, which rows do not list.
-    assert row["settings"] == ""
-
-
-def test_adversarial_traffic_is_bound_by_its_cable(run: Run) -> None:
-    # 8 terminals of a group send 100 x 2 KiB each over one cable of 4.7 GiB/s.
-    row = traffic(run, "--pattern", "group_shift")
-    bound = 8 * 100 * 2048 * 8 / 40372692582
-    assert row["bottleneck_busy_s"] == pytest.approx(bound, rel=1e-3)
-    assert bound < row["last_delivery_s"] < 1.02 * bound
-    around = traffic(run, "--pattern", "group_shift", "--routing", "valiant")
-    assert around["last_delivery_s"] < 0.5 * bound
-    assert around["minimal_chunks"] + around["detoured_chunks"] == 100 * 72 * 4
-
-
 def test_lists_make_a_case_of_each_combination_whatever_the_jobs(run: Run, tmp_path: Path) -> None:
     options = ["--pattern", "uniform,hot_spot:rank=3,percent=20", "--bytes", "1KiB,3000B"]
     options += ["--period", "500ns,2us", "--routing", "minimal,adaptive", "--messages", "10"]
@@ -176,19 +134,6 @@ def test_plans_run_packet_by_packet(run: Run, tmp_path: Path) -> None:
     if not ALL_CASES:
         peer = {(name, size): time for (name, size), time in peer.items() if size == 64}
     assert times == {case: pytest.approx(time, rel=0.02) for case, time in peer.items()}
-
-
-def test_traffic_beside_a_plan_slows_it(run: Run) -> None:
-    options = ["--fabric", SMALL, "--algorithm", "tar", "--size", "64B", "--simulator", "packet"]
-    options += ["--packet", "512B", "--chunk", "512B"]
-    beside = ["--background", "uniform:bytes=2048B,period=2us"]
-    alone = run_json(run, "simulate", "simulate", "all_gather", *options)
-    crowded = run_json(run, "simulate", "simulate", "all_gather", *options, *beside)
-    # CODES: 8.53 and 17.61 us.
-    assert alone["time_s"] == pytest.approx(8.53e-6, rel=0.02)
-    assert crowded["time_s"] == pytest.approx(17.61e-6, rel=0.05)
-    assert crowded["packets"]["background_latency"]["count"] > 0
-    assert alone["packets"]["background_latency"]["count"] == 0
 
 
 def test_a_scenario_has_the_same_settings(run: Run, tmp_path: Path) -> None:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
 
-from fibre_plans import Drawn, cases, drawn_spec, judged
+from fibre_plans import cases, drawn_spec, judged
 from opticoll import _core
-from opticoll.reference import NotAPlan, graph, read
-from opticoll.reference.families import options_of, read_fabric
-from opticoll.reference.graph import Light
-from opticoll.reference.ring import Ring
-from support import reference_kinds, wiring_of
-from test_reference_agrees import MANY, mutants, shared_light
+from opticoll.reference import NotAPlan, graph
+from opticoll.reference.families import read_fabric
+from support import wiring_of
 
 
 def test_links_are_numbered_as_by_the_core() -> None:
@@ -46,7 +41,7 @@ def test_links_are_numbered_as_by_the_core() -> None:
 def test_both_judge_drawn_plans_and_mutants_alike() -> None:
     fates: Counter[str] = Counter()
     kinds: set[str] = set()
-    for seed in range(300):
+    for seed in range(150):
         for text in cases(seed):
             core, reference = judged(text)
             assert core == reference, text
@@ -57,41 +52,5 @@ def test_both_judge_drawn_plans_and_mutants_alike() -> None:
     assert kinds >= {
         *("route", "collision", "overload", "conversion", "ports", "reach", "dead_wavelength"),
         *("fibre_range", "wavelength_range", "missing", "duplicate", "not_held"),
-        *("double_reduction", "lost_contribution", "self_transfer", "chunk_range"),
+        *("double_reduction", "lost_contribution", "self_transfer"),
     }
-
-
-def as_graph(text: str) -> str | None:
-    """Returns the plan of a ring as a plan of a graph; None if the graph cannot say it alike."""
-    plan = read(text)
-    ring = plan.fabric
-    assert isinstance(ring, Ring)
-    head = text.split("\n")[2].removeprefix("fabric wdm_ring:")
-    options = options_of(head)
-    if ring.nodes < 3 or {"broken", "launch_power"} & options.keys():
-        return None
-    del options["ranks"]
-    if (ports := options.pop("ports", "")) and ring.ports is not None:
-        options |= {"transmitters": ports, "receivers": ports}
-    cables = "+".join(f"{node}-{(node + 1) % ring.nodes}" for node in range(ring.nodes))
-    words = [f"ranks={ring.nodes}", f"links={cables}"]
-    words += [f"{key}={value}" for key, value in options.items()]
-    transfers = []
-    for transfer in plan.transfers:
-        clockwise = transfer.light.way == "cw"
-        nodes = ring.links(transfer)
-        route = tuple(
-            2 * node if clockwise else 2 * (node - 1) % (2 * ring.nodes) + 1 for node in nodes
-        )
-        light = Light(transfer.light.fibre, transfer.light.wavelength, route or None)
-        transfers.append(replace(transfer, light=light))
-    return Drawn(f"wdm_graph:{','.join(words)}", plan.collective, plan.steps, transfers).text
-
-
-@settings(MANY, max_examples=60)
-@given(mutants() | shared_light())
-def test_a_ring_as_a_graph_has_the_verdict_of_the_ring(text: str) -> None:
-    changed = as_graph(text)
-    assume(changed is not None)
-    # The plan of the graph claims nothing.
-    assert reference_kinds(changed or "") == reference_kinds(text) - {"claim"}

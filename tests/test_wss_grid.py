@@ -8,56 +8,10 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from opticoll.inputs.task_list import Task
 from support import Run, answer
 from test_cli import run_json
 
 FOUR = "wss_grid:rows=2,columns=2,rate=100Gb/s"
-
-
-def test_control_is_what_requests_and_grants_take(run: Run) -> None:
-    fabric = f"{FOUR},control=1us,lock=100ns,latency=10ns"
-    arguments = ("--fabric", fabric, "--size", "4000B", "--algorithm", "halving_doubling")
-    outcome = answer(run, "simulate", "all_reduce", *arguments)
-    assert outcome["path_control_ps"] == 3 * 2_000_000
-    assert outcome["path_tuning_ps"] == 3 * 110_500
-    assert outcome["path_latency_ps"] == 4 * 10_000
-    parts = [outcome[key] for key in outcome if key.startswith("path_")]
-    assert sum(parts) == outcome["time_ps"]
-    # Slot by slot it is as long, and `every_step` pays for the exchange in the middle too.
-    slots = answer(run, "simulate", "all_reduce", *arguments, "--simulator", "circuit")
-    assert slots["time_ps"] == outcome["time_ps"]
-    every = answer(run, "simulate", "all_reduce", *arguments, "--policy", "every_step")
-    assert every["time_ps"] == outcome["time_ps"] + 2_110_500
-    assert every["simulator"] == "circuit"
-
-
-def test_requests_wait_for_a_central_controller(run: Run) -> None:
-    fabric = "wss_grid:rows=1,columns=2,rate=8Gb/s,tuning=0s,control=1us,controller=300ns"
-    arguments = ("all_gather", "--fabric", fabric, "--size", "1000B", "--algorithm", "ring")
-    outcome = answer(run, "simulate", *arguments)
-    # Of two requests at once the second waits 300 ns; then 1 ns a byte.
-    assert outcome["path_control_ps"] == 2_300_000
-    assert outcome["path_waiting_ps"] == 300_000
-    assert outcome["time_ps"] == 2_600_000 + 1_000_000
-    # A request and a release of each rank, and two grants of the controller.
-    messages = ("control_messages", "control_messages_per_rank", "controller_messages")
-    assert [outcome[key] for key in messages] == [6, 2, 2]
-    assert "2 of the central controller" in run("simulate", *arguments).out
-    bound = answer(run, "bound", "all_gather", "--fabric", fabric, "--size", "1000B")
-    assert bound["bounds"][0]["time_s"] == pytest.approx(3.3e-6)
-    finished = run("simulate", *arguments, "--simulator", "circuit")
-    assert finished.code == 2
-    assert "queue of a central controller; use control" in finished.err
-
-
-@pytest.mark.parametrize("per", ["step", "link", "rank"])
-def test_tables_have_a_row_for_each(run: Run, per: str) -> None:
-    arguments = ("all_reduce", "--fabric", FOUR, "--algorithm", "halving_doubling", "--per", per)
-    rows = answer(run, "simulate", *arguments)[f"per_{per}"]
-    assert len(rows) == {"step": 4, "link": 8, "rank": 4}[per]
-    shown = run("simulate", *arguments)
-    assert shown.code == 0, shown.err
 
 
 def test_compare_takes_everything_that_needs_no_ring(run: Run) -> None:
@@ -73,19 +27,6 @@ def test_compare_takes_everything_that_needs_no_ring(run: Run) -> None:
     assert {"ring", "halving_doubling", "dual_plane_halving_doubling", "direct"} <= names
     assert all(row["verified"] for row in rows)
     assert not names & {"wrht", "relay_tree"}
-
-
-def test_a_plan_file_goes_there_and_back(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "exchange.plan"
-    fabric = "wss_grid:rows=2,columns=3,dead_transceivers=1.row,nodes=0-4"
-    made = run("plan", "all_to_all", "--fabric", fabric, "--algorithm", "direct", "--output", file)
-    assert made.code == 0, made.err
-    assert re.search(r"verified +yes", made.out)
-    assert "column." in file.read_text()
-    assert answer(run, "verify", str(file))["verified"]
-    shown = run("show", str(file))
-    assert "wavelength" in shown.out
-    assert "column" in shown.out
 
 
 def test_auto_is_the_default_and_takes_both_planes(run: Run) -> None:
@@ -107,23 +48,6 @@ def test_auto_is_the_default_and_takes_both_planes(run: Run) -> None:
 
 SIXTEEN = "wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=0s"
 HALVING = ("--fabric", SIXTEEN, "--algorithm", "halving_doubling", "--size", "16KiB")
-
-
-@pytest.mark.parametrize(
-    "failed", ["leaving=15", "dead_transceivers=5.row", "dead_ports=column2.1"]
-)
-def test_a_node_less_doubles_the_time_of_halving_and_doubling(run: Run, failed: str) -> None:
-    # A core of eight, to which the others hand over the vector and get it back: 2 + 2 (7 / 8) in
-    # place of 2 (15 / 16) vectors, at a byte a nanosecond.
-    arguments = ("replan", "all_reduce", *HALVING, "--failed", failed)
-    row = run_json(run, "replan", *arguments)
-    assert row["before_time_ps"] == 2 * 15 * 1024 * 1000
-    assert (row["slowdown"], row["time_ps"]) == (2, 2 * row["before_time_ps"])
-    assert (row["verified"], row["failed"]) == (True, failed)
-    assert row["before_fabric"] != row["fabric"]
-    shown = run(*arguments)
-    assert shown.code == 0
-    assert "2 times as long" in shown.out
 
 
 def test_auto_plans_anew_where_no_algorithm_is_named(run: Run, tmp_path: Path) -> None:
@@ -172,41 +96,6 @@ tasks:
      request: 2us}
   - {collective: all_reduce, algorithm: halving_doubling, size: 16KiB, request: 1us}
 """
-
-
-def test_a_task_waits_for_its_ports_and_for_those_that_asked_before(
-    run: Run, tmp_path: Path
-) -> None:
-    file = tmp_path / "tasks.yaml"
-    file.write_text(TASKS)
-    upper, lower, everyone = run_json(run, "tasks", "tasks", file)
-    # 2 (7 / 8) of 8 KiB at a byte a nanosecond, after a millisecond in which switches are set.
-    slow, one = 10**9, 2 * 7 * 1024 * 1000
-    assert (upper["round_ps"], upper["end_ps"]) == (one, slow + 3 * one)
-    # The third task requests before the second task, which must wait.
-    assert everyone["end_ps"] == upper["end_ps"] + slow + 2 * 15 * 1024 * 1000
-    assert lower["end_ps"] == everyone["end_ps"] + slow + one
-    assert (upper["concurrent_tasks"], everyone["name"]) == ([], "all_reduce")
-    # Two rows of four ports, and four columns of which the upper half uses two ports each.
-    assert (upper["ports"], upper["arbiter_messages"]) == (16, 1 + 2 + 4)
-    assert all(row["verified"] for row in (upper, lower, everyone))
-    table = tmp_path / "tasks.csv"
-    shown = run("tasks", file, "--csv", table)
-    assert "tasks at one time share no switch port" in shown.out
-    assert len(table.read_text().splitlines()) == 4
-
-
-def test_tasks_on_other_ports_run_side_by_side() -> None:
-    # Halves of the grid; and one node, 0, that serves one task by its row, the other by its column.
-    for nodes in (("0-7", "8-15"), ("0-3", "0+4+8+12")):
-        asked = [Task("all_reduce", nodes=one, algorithm="ring", size=1000) for one in nodes]
-        first, second = opticoll.tasks(SIXTEEN, asked)
-        assert (first["admitted_s"], second["admitted_s"]) == (0, 0)
-        assert (first["concurrent_tasks"], second["concurrent_tasks"]) == (
-            ["all_reduce"],
-            ["all_reduce"],
-        )
-        assert second["verified"]
 
 
 @pytest.mark.parametrize(
