@@ -270,45 +270,6 @@ def test_plan_file_cut_short_is_refused(
     check(run, tmp_path, ["verify", str(path)], path.name)
 
 
-def test_every_cut_at_a_line_is_refused(run: Run, tmp_path: Path) -> None:
-    lines = opticoll.plan("all_gather", RING, "ring").to_text().splitlines(keepends=True)
-    path = tmp_path / "cut.plan"
-    path.touch()
-    for kept in range(len(lines)):
-        path.write_text("".join(lines[:kept]))
-        check(run, tmp_path, ["verify", str(path)], "cut.plan")
-
-
-MALFORMED: dict[str, tuple[str, str, str]] = {
-    "more slots than memory holds": ("steps 4 8", "steps 4 4294967000", "line 7 | slots"),
-    "another version": ("opticoll plan 1", "opticoll plan 2", "line 1"),
-    "another kind of file": ("opticoll plan 1", "hello", "line 1"),
-    "misspelt collective": ("all_gather", "all_gater", "line 2 | all_gather"),
-    "bad fabric": ("wavelengths=2", "wavelengths=0", "line 3 | wavelengths=0"),
-    "unknown direction": (" cw ", " east ", "line | column | cw"),
-    "unknown action": ("copy", "move", "line | move"),
-    "wrong count at the end": ("end 240", "end 239", "line | 239"),
-    "more repetitions than memory holds": (" x4 ", " x4294967295 ", "line | column | 240"),
-}
-
-
-@pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_plan_file_is_refused_with_its_place(
-    run: Run, plan_file: Path, name: str
-) -> None:
-    old, new, words = MALFORMED[name]
-    text = plan_file.read_text()
-    assert old in text
-    plan_file.write_text(text.replace(old, new, 1))
-    check(run, plan_file.parent, ["verify", str(plan_file)], "tree.plan", *words.split(" | "))
-
-
-def test_binary_file_is_no_plan(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "noise.plan"
-    path.write_bytes(bytes(range(128, 256)))
-    check(run, tmp_path, ["verify", str(path)], "noise.plan", "UTF-8")
-
-
 @pytest.mark.parametrize(
     ("fabric", "words"),
     [

@@ -80,48 +80,6 @@ def test_an_all_reduce_has_two_fractions_where_they_do_not_meet(bounds: Bounds) 
     assert bounds("all_reduce", "dgx_a100")["optimum"] == "7/1200"
 
 
-MESHES = {
-    "mesh:dims=8,rate=1GB/s": "1",
-    "mesh:dims=4x4,rate=1GB/s": "5/8",
-    "mesh:dims=5x5,rate=1GB/s": "3/5",
-    "mesh:dims=8x8,rate=1GB/s": "9/16",
-    "custom:ranks=5,rate=1GB/s,links=0-1+0-2+0-3+0-4": "1",
-    "torus:dims=4x4,rate=1GB/s": "15/32",
-}
-"""Edges of a spanning tree over all cables, of graphs whose spanning trees cover all alike."""
-
-
-@pytest.mark.parametrize("fabric", MESHES)
-def test_an_all_reduce_of_ranks_joined_directly_takes_what_spanning_trees_allow(
-    fabric: str, bounds: Bounds
-) -> None:
-    assert bounds("all_reduce", fabric)["optimum"] == MESHES[fabric]
-
-
-ALL_TO_ALL = {
-    "electrical_ring:ranks=8,rate=1GB/s": 8,
-    "dgx1:latency=0s": 8 / 3 / 25,
-    "mesh:dims=4x4,rate=1GB/s": 16,
-    "torus:dims=4x4,rate=1GB/s": 8,
-    "torus:dims=8x8,rate=1GB/s": 64,
-    "torus:dims=4x4x4,rate=1GB/s": 32,
-    "torus:dims=8x8x8,rate=1GB/s": 512,
-    "dgx_a100:boxes=2,latency=0s": 0.32,
-    "dgx_h100:boxes=2,latency=0s": 0.16,
-}
-"""Seconds for 1 GB per pair: optima of the maximum concurrent flow."""
-
-
-@pytest.mark.parametrize("fabric", ALL_TO_ALL)
-def test_the_bound_of_an_all_to_all_is_the_optimum_of_the_linear_program(
-    bounds: Bounds, fabric: str
-) -> None:
-    ranks = bounds("all_to_all", fabric)["ranks"]
-    row = bounds("all_to_all", fabric, "--size", f"{ranks}GB")
-    assert row["bounds"][0]["time_s"] == pytest.approx(ALL_TO_ALL[fabric])
-    assert float(Fraction(row["optimum"])) == pytest.approx(ALL_TO_ALL[fabric])
-
-
 def test_the_witness_of_an_oversubscribed_network_is_a_box(bounds: Bounds) -> None:
     row = bounds("all_gather", "dgx_h100:boxes=16")
     assert row["optimum"] == "3/10"
