@@ -93,6 +93,8 @@ def test_fabric_error_names_its_option() -> None:
         (lambda: opticoll.plan("all_gather", RING).simulate(1.5), errors.UnitError),  # type: ignore[arg-type]
         (lambda: opticoll.compare("all_gather", RING, sizes=[1.5]), errors.UnitError),  # type: ignore[list-item]
         (lambda: opticoll.compare("all_gather", 3), errors.FabricError),
+        (lambda: Fabric("crossbar:ranks=8").route(0, 0), errors.OpticollError),
+        (lambda: Fabric("crossbar:ranks=8").route(0, 8), errors.OpticollError),
     ],
 )
 def test_every_error_is_an_opticoll_error_of_its_kind(make: Any, kind: type[Exception]) -> None:

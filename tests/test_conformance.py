@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 import opticoll
+from opticoll import _core, errors
 from support import proved, some_of
 
 GATHERED = ["all_gather", "reduce_scatter", "all_reduce"]
@@ -82,3 +83,34 @@ def test_auto_signals_from_everyone_to_everyone_where_only_the_latency_counts() 
     plan = opticoll.plan("barrier", "crossbar:ranks=9,latency=1us")
     proved(plan)
     assert plan.simulate().time_ps == 2_000_000
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    some_of(
+        [
+            *("crossbar:ranks=8", "fat_tree:down=4x4,up=1x2", "torus:dims=3x3", "mesh:dims=5"),
+            *("ladder:rungs=3", "electrical_ring:ranks=6", "fully_connected:ranks=7"),
+            *("custom:ranks=2,switches=1,links=0-2+1-2", DRAGONFLY),
+            *("crossbar:ranks=1", "crossbar:ranks=17", "lightpath_grid:ranks=6,ports=2"),
+            *("lightpath_grid:ranks=16,ports=2", "wss_grid:rows=4,columns=4,plan=cyclic"),
+            *("wss_grid:rows=3,columns=5", "wss_grid:rows=3,columns=3,nodes=0-7"),
+            "wss_grid:rows=3,columns=3,dead_transceivers=4.row,dead_ports=column0.2",
+        ],
+        2,
+    ),
+)
+def test_every_algorithm_is_right(fabric: str) -> None:
+    planned = 0
+    for record in _core.records("algorithms"):
+        try:
+            # Without latency plans would be cut into pieces of a few bytes.
+            plan = opticoll.plan(
+                str(record["collective"]), f"{fabric},latency=1us", record["name"], size="16KiB"
+            )
+        except errors.AlgorithmError:
+            continue
+        proved(plan)
+        assert opticoll.Plan.from_text(plan.to_text()).to_text() == plan.to_text()
+        planned += 1
+    assert planned >= 20

@@ -11,7 +11,7 @@ from fibre_plans import cases, drawn_spec, judged
 from opticoll import _core
 from opticoll.reference import NotAPlan, graph
 from opticoll.reference.families import read_fabric
-from support import wiring_of
+from support import ALL_CASES, wiring_of
 
 
 def test_links_are_numbered_as_by_the_core() -> None:
@@ -41,7 +41,7 @@ def test_links_are_numbered_as_by_the_core() -> None:
 def test_both_judge_drawn_plans_and_mutants_alike() -> None:
     fates: Counter[str] = Counter()
     kinds: set[str] = set()
-    for seed in range(150):
+    for seed in range(2000 if ALL_CASES else 150):
         for text in cases(seed):
             core, reference = judged(text)
             assert core == reference, text
