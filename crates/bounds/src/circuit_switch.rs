@@ -26,7 +26,7 @@ pub mod demanded;
 use crate::circuit_switch::demanded::DemandLines;
 use crate::hop_counts::power;
 pub use crate::hop_counts::{fewest_hops, hop_orders, least_hops};
-use crate::{Bound, TimeBound, crossing_bytes, growth, phases, transmission_time};
+use crate::{Bound, TimeBound, crossing_bytes, growth, phases, reached, transmission_time};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstConfiguration, Forwarding};
@@ -35,10 +35,7 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 /// Returns the bound on the number of slots: in a slot, a rank informs at most as many ranks as it
 /// has ports.
 pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
-    let reached = match collective.demand() {
-        Some(_) => DemandLines::of(collective, Bytes::new(0)).reached(),
-        None => collective.ranks().into(),
-    };
+    let reached = reached(collective);
     Bound {
         steps: match switch.forwarding {
             _ if switch.packet_rate.is_some() => u64::from(reached > 1),
@@ -76,9 +73,9 @@ pub fn best(
     }
     let demanded = collective.demand();
     let demanded = demanded.map(|_| DemandLines::of(collective, size));
-    let reached = demanded.as_ref().map_or(ranks, DemandLines::reached);
+    let reached = reached(collective);
     if reached < 2 {
-        return Ok(demanded::NOTHING);
+        return Ok(TimeBound::NOTHING_SENT);
     }
     let problem = Problem {
         switch,

@@ -46,14 +46,14 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
 fn slots(fabric: &Fabric, collective: &Collective, single: bool) -> Option<Bound> {
     match fabric.circuit_machine()? {
         CircuitSwitch(switch) => Some(circuit_switch::slots(switch, collective)),
+        WssGrid(grid) => Some(wss_grid::slots(grid, collective)),
+        PassiveStar(star) if single => Some(passive_star::slots(star, collective)),
+        PassiveStar(star) => Some(passive_star::slots_for_any_load(star, collective)),
+        LightpathGrid(_) | ServersOnLight(_) => None,
         _ if collective.demand().is_some() => None,
         WdmRing(ring) if single => Some(wdm_ring::best(ring, collective)),
         WdmRing(ring) => Some(wdm_ring::slots_for_any_load(ring, collective)),
         WdmGraph(graph) => Some(wdm_graph::best_slots(graph, collective, single)),
-        WssGrid(grid) => Some(wss_grid::slots(grid, collective)),
-        LightpathGrid(_) | ServersOnLight(_) => None,
-        PassiveStar(star) if single => Some(passive_star::slots(star, collective)),
-        PassiveStar(star) => Some(passive_star::slots_for_any_load(star, collective)),
     }
 }
 
@@ -171,9 +171,6 @@ fn best_time(
         WdmRing(ring) => wdm_ring::time::best(ring, collective, size, least),
         CircuitSwitch(switch) => circuit_switch::best(switch, collective, size, charge),
         WdmGraph(graph) if has_demand => wdm_graph::demanded::best(graph, collective, size, least),
-        WssGrid(_) | LightpathGrid(_) | PassiveStar(_) if has_demand => {
-            return Ok(None);
-        }
         ServersOnLight(_) => return Ok(None),
         WdmGraph(graph) => wdm_graph::time::best(graph, collective, size, least),
         WssGrid(grid) => wss_grid::best(grid, collective, size, least),

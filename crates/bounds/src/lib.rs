@@ -67,6 +67,13 @@ impl TimeBound {
         name: "bandwidth",
         assumption: "a single rank has everything",
     };
+
+    /// Bound of a demand in which no rank sends data to another rank: 0 s.
+    pub(crate) const NOTHING_SENT: TimeBound = TimeBound {
+        time: Time::ZERO,
+        name: "demand",
+        assumption: "no rank sends anything to another",
+    };
 }
 
 impl From<circuits::ReconfigurationCharge> for ReconfigurationCost {
@@ -275,5 +282,52 @@ pub(crate) fn crossing_bytes(
         CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => bytes,
         CollectiveKind::AllToAll => inside * outside * (bytes / ranks),
         CollectiveKind::Barrier => 0,
+    }
+}
+
+/// Returns, for each of `parts` parts of the ranks, the bytes that a demand sends out of the part,
+/// and the bytes that it sends into the part. `part_of` gives the part of a rank.
+pub(crate) fn bytes_over_borders(
+    collective: &Collective,
+    size: Bytes,
+    parts: u32,
+    part_of: impl Fn(u32) -> u32,
+) -> [Vec<u128>; 2] {
+    let mut bytes_over = [0, 1].map(|_| vec![0; parts as usize]);
+    for (source, destination, bytes) in collective.demanded(size) {
+        let ends = [source, destination].map(|rank| part_of(rank) as usize);
+        if ends[0] != ends[1] {
+            bytes_over[0][ends[0]] += bytes;
+            bytes_over[1][ends[1]] += bytes;
+        }
+    }
+    bytes_over
+}
+
+/// Returns, for each rank, the number of other ranks to which a demand sends data of this rank, and
+/// the number of other ranks whose data it sends to this rank.
+pub(crate) fn partners(collective: &Collective) -> [Vec<u64>; 2] {
+    let mut partners = [0, 1].map(|_| vec![0; collective.ranks() as usize]);
+    for (source, destination, _) in collective.demanded(Bytes::default()) {
+        if source != destination {
+            partners[0][source as usize] += 1;
+            partners[1][destination as usize] += 1;
+        }
+    }
+    partners
+}
+
+/// Returns the greatest number of ranks that have data for one rank, or for which one rank has
+/// data, including this rank: all ranks, or fewer with a demand.
+pub(crate) fn reached(collective: &Collective) -> u64 {
+    match collective.demand() {
+        Some(_) => {
+            1 + partners(collective)
+                .into_iter()
+                .flatten()
+                .max()
+                .unwrap_or(0)
+        }
+        None => collective.ranks().into(),
     }
 }

@@ -27,10 +27,13 @@
 //!   ([`crate::hop_counts`]).
 //! - **both_halves**, **pieces** (theorem L3). With few slots, an all_reduce sends more bytes
 //!   (`crate::both_halves`), and ranks wait longer for the vector of one rank (`crate::pieces`).
+//! - **A demand** (theorem G4). In `rounds` and `per_port`, m is the greatest number of bytes that
+//!   the demand sends from one rank or to one rank, and 1 plus the greatest number of partners of a
+//!   rank replaces N.
 
 use crate::{
-    TimeBound, VectorBound, VectorInSlots, crossing_bytes, growth, hop_counts, least_over_slots,
-    max_with_slot_bounds, phases, transmission_time,
+    TimeBound, VectorBound, VectorInSlots, bytes_over_borders, crossing_bytes, growth, hop_counts,
+    least_over_slots, max_with_slot_bounds, phases, reached, transmission_time,
 };
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::circuits::{Paths, ReconfigurationCharge};
@@ -79,16 +82,19 @@ pub fn best(
     size: Bytes,
     setups: Setups,
 ) -> Result<TimeBound, UnitError> {
-    let ranks = u64::from(collective.ranks());
-    if ranks < 2 {
+    if collective.ranks() < 2 {
         return Ok(TimeBound::SINGLE_RANK);
+    }
+    let ranks = reached(collective);
+    if ranks < 2 {
+        return Ok(TimeBound::NOTHING_SENT);
     }
     let problem = Problem {
         grid,
         size,
         setups,
         ranks,
-        ports: u64::from(grid.ports).clamp(1, ranks - 1),
+        ports: grid.ports.clamp(1, collective.ranks() - 1).into(),
     };
     // Several lightpaths between two ranks add bandwidth, but no partners.
     let sending = sending(grid, collective, size)?;
@@ -104,7 +110,12 @@ pub fn best(
     let rate = u128::from(grid.rate.bits_per_second()) * u128::from(grid.ports);
     let vector = transmission_time(size.get().into(), rate)?;
     let of_vector = |bound| problem.over_slots(vector, bound);
-    max_with_slot_bounds(rounds, collective.kind(), of_vector, || problem.hops())
+    max_with_slot_bounds(rounds, collective.kind(), of_vector, || {
+        match collective.demand() {
+            Some(_) => Ok(None),
+            None => problem.hops(),
+        }
+    })
 }
 
 struct Problem<'a> {
@@ -272,6 +283,10 @@ fn within(ports: u64, edges: u64) -> u128 {
 /// at least that of the bytes of all ranks over all ports.
 fn sending(grid: &LightpathGrid, collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
     let rank_rate = u128::from(grid.rate.bits_per_second()) * u128::from(grid.ports);
+    if collective.demand().is_some() {
+        let bytes = bytes_over_borders(collective, size, collective.ranks(), |rank| rank);
+        return transmission_time(bytes.into_iter().flatten().max().unwrap_or(0), rank_rate);
+    }
     let rank_time =
         |is_root| transmission_time(crossing_bytes(collective, size, 1, is_root), rank_rate);
     let time = rank_time(true)?.max(rank_time(false)?);

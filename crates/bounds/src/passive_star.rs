@@ -18,8 +18,14 @@
 //!   wavelength, plus one latency, plus one tuning if the policy charges any. **rounds**: the time
 //!   of the bytes, plus the slots of `growth` or `senders`. Each of these slots takes a latency,
 //!   and a tuning if every slot is charged.
+//! - **A demand** (theorem S3). The bytes that a rank sends to others, receives from others, and
+//!   that all ranks send, are divided by s, h and K. In `growth`, 1 plus the greatest number of
+//!   ranks that have data for one rank replaces N. In `senders`, the number of ranks that have data
+//!   for others replaces N.
 
-use crate::{Bound, ReconfigurationCost, TimeBound, growth, transmission_time};
+use crate::{
+    Bound, ReconfigurationCost, TimeBound, bytes_over_borders, growth, partners, transmission_time,
+};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::family::passive_star::PassiveStar;
 use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -80,12 +86,25 @@ impl Capacities {
             ],
         }
     }
+
+    /// Returns the pairs of [`Capacities::demands`] in bytes, for an all_to_all with a demand.
+    fn of_demand(&self, collective: &Collective, size: Bytes) -> Vec<(u128, u128)> {
+        let [sent, received] =
+            bytes_over_borders(collective, size, collective.ranks(), |rank| rank);
+        let most = |bytes: &[u128]| bytes.iter().copied().max().unwrap_or(0);
+        vec![
+            (most(&sent), self.sent),
+            (most(&received), self.received),
+            (sent.iter().sum(), self.private),
+        ]
+    }
 }
 
-/// Returns the greatest bound on the number of slots if each light carries one chunk.
+/// Returns the greatest bound on the number of slots if each light carries one chunk. For a demand,
+/// the bound holds for any number of chunks.
 pub fn slots(star: &PassiveStar, collective: &Collective) -> Bound {
     let grown = slots_for_any_load(star, collective);
-    if star.ranks < 2 {
+    if star.ranks < 2 || collective.demand().is_some() {
         return grown;
     }
     let capacities = Capacities::of(star);
@@ -111,6 +130,12 @@ pub fn slots_for_any_load(star: &PassiveStar, collective: &Collective) -> Bound 
     let ranks = u64::from(star.ranks);
     let received = u64::from(star.receivers.min(star.wavelengths));
     let (grown, senders) = match collective.kind() {
+        _ if collective.demand().is_some() => {
+            let [to, from] = partners(collective);
+            let most = from.into_iter().max().unwrap_or(0);
+            let senders = to.iter().filter(|others| **others > 0).count();
+            (growth(1 + most, received), senders as u64)
+        }
         Broadcast | Scatter => (u64::from(ranks > 1), 0),
         Gather | Reduce => (growth(ranks, received), ranks - 1),
         _ if ranks < 2 => (0, 0),
@@ -138,6 +163,10 @@ pub fn best(
     if star.ranks < 2 {
         return Ok(TimeBound::SINGLE_RANK);
     }
+    let any_load = slots_for_any_load(star, collective);
+    if any_load.steps == 0 {
+        return Ok(TimeBound::NOTHING_SENT);
+    }
     let unit = match collective.kind() {
         Barrier => 0,
         // If N does not divide the size, each block has at least this number of bytes.
@@ -146,13 +175,18 @@ pub fn best(
     };
     let rate = u128::from(star.rate.bits_per_second());
     let mut sending = Time::ZERO;
-    for (bytes, at_once) in Capacities::of(star).demands(collective.kind(), unit) {
+    let capacities = Capacities::of(star);
+    let amounts = match collective.demand() {
+        Some(_) => capacities.of_demand(collective, size),
+        None => capacities.demands(collective.kind(), unit),
+    };
+    for (bytes, at_once) in amounts {
         sending = sending.max(transmission_time(bytes, at_once * rate)?);
     }
     let tuning = star.reconfiguration;
     let rounds = match charge {
         ReconfigurationCost::OncePerPort => 1,
-        _ => slots_for_any_load(star, collective).steps,
+        _ => any_load.steps,
     };
     let tunings = match charge {
         ReconfigurationCost::EverySlot => tuning.times(rounds)?,

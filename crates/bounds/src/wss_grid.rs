@@ -23,13 +23,16 @@
 //!   for plans with few slots: **pieces** of a broadcast or reduce (`crate::pieces`),
 //!   **both_halves** of an all_reduce (`crate::both_halves`), and **hops** of an all_to_all, whose
 //!   blocks make more hops in few slots.
+//! - **A demand** (theorem G4). m is the number of bytes that the demand sends out of a rank, row or
+//!   column, or into it. In `growth` and `rounds`, 1 plus the greatest number of partners of a rank
+//!   replaces N: data of one rank reach so many ranks, or reach one rank from so many.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::{
-    Bound, ReconfigurationCost, TimeBound, VectorInSlots, crossing_bytes, growth, hop_counts,
-    least_over_slots, max_with_slot_bounds, transmission_time,
+    Bound, ReconfigurationCost, TimeBound, VectorInSlots, bytes_over_borders, crossing_bytes,
+    growth, hop_counts, least_over_slots, max_with_slot_bounds, reached, transmission_time,
 };
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
@@ -39,9 +42,11 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 
 /// Returns the greatest bound on the number of slots of `collective`.
 pub fn slots(grid: &WssGrid, collective: &Collective) -> Bound {
-    let ranks = u64::from(collective.ranks());
     Bound {
-        steps: growth(ranks, UsableTransceivers::of(grid).max_usable().max(1)),
+        steps: growth(
+            reached(collective),
+            UsableTransceivers::of(grid).max_usable().max(1),
+        ),
         name: "growth",
         assumption: "any number of chunks in a burst; a rank forwards data only in a later slot \
                      than the one in which it received them",
@@ -56,9 +61,12 @@ pub fn best(
     size: Bytes,
     charge: ReconfigurationCost,
 ) -> Result<TimeBound, UnitError> {
-    let ranks = u64::from(collective.ranks());
-    if ranks < 2 {
+    let ranks = reached(collective);
+    if collective.ranks() < 2 {
         return Ok(TimeBound::SINGLE_RANK);
+    }
+    if ranks < 2 {
+        return Ok(TimeBound::NOTHING_SENT);
     }
     let ports = UsableTransceivers::of(grid);
     let setup_time = grid.setup_time()?;
@@ -83,7 +91,10 @@ pub fn best(
             per_slot,
             sending: transmission_time(size.get().into(), rate(grid, max_usable))?,
         };
-        let hops = || ports.forwarding(size, slots, per_slot);
+        let hops = || match collective.demand() {
+            Some(_) => Ok(None),
+            None => ports.forwarding(size, slots, per_slot),
+        };
         return max_with_slot_bounds(rounds, collective.kind(), |bound| bound(&vector), hops);
     }
     let sent = TimeBound {
@@ -121,7 +132,7 @@ fn rounds(
     max_usable: u64,
     setup_time: Time,
 ) -> Result<Time, UnitError> {
-    let ranks = u64::from(collective.ranks());
+    let ranks = reached(collective);
     match collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Scatter => {
             let last = transmission_time(size.get().into(), rate(grid, max_usable))?;
@@ -258,8 +269,23 @@ impl UsableTransceivers {
             }
             Ok::<(), UnitError>(())
         };
+        // The greater number of bytes that a demand sends out of each part, or into it.
+        let demanded = |parts: u32, part_of: &dyn Fn(u32) -> u32| -> Option<Vec<u128>> {
+            let [out, into] = (collective.demand())
+                .map(|_| bytes_over_borders(collective, size, parts, part_of))?;
+            Some(
+                out.into_iter()
+                    .zip(into)
+                    .map(|(one, other)| one.max(other))
+                    .collect(),
+            )
+        };
+        let of_ranks = demanded(collective.ranks(), &|rank| rank);
         for (rank, own) in (0..).zip(&self.rates) {
-            let bytes = crossing_bytes(collective, size, 1, rank == root);
+            let bytes = match &of_ranks {
+                Some(bytes) => bytes[rank as usize],
+                None => crossing_bytes(collective, size, 1, rank == root),
+            };
             enter(bytes, own.iter().sum(), "bandwidth")?;
         }
         let total_rate = self.rates.iter().flatten().sum();
@@ -273,8 +299,14 @@ impl UsableTransceivers {
                 )?;
             }
             CollectiveKind::AllToAll => {
-                let hops = 2 * ranks * (ranks - 1) - self.direct;
-                enter(hops * block, total_rate, "bandwidth")?;
+                let all = collective.demanded(size);
+                let bytes = match collective.demand() {
+                    Some(_) => all
+                        .map(|(from, to, bytes)| bytes * hops(grid, from, to))
+                        .sum(),
+                    None => (2 * ranks * (ranks - 1) - self.direct) * block,
+                };
+                enter(bytes, total_rate, "bandwidth")?;
             }
             _ => {}
         }
@@ -283,6 +315,7 @@ impl UsableTransceivers {
             // For each switch: number of its ranks, their rate to other switches in bit/s, and
             // whether the root is one of these ranks.
             let mut sets = vec![(0u128, 0u128, false); switches as usize];
+            let of_sets = demanded(switches, &|rank| grid.port(rank, plane).0);
             for (rank, own) in (0..).zip(&self.rates) {
                 interrupt::check();
                 let (inside, across, has_root) = &mut sets[grid.port(rank, plane).0 as usize];
@@ -290,13 +323,13 @@ impl UsableTransceivers {
                 *across += own[plane.other() as usize];
                 *has_root |= rank == root;
             }
-            for (inside, across, has_root) in sets {
+            for (set, (inside, across, has_root)) in sets.into_iter().enumerate() {
                 if (1..ranks).contains(&inside) {
-                    enter(
-                        crossing_bytes(collective, size, inside, has_root),
-                        across,
-                        "cut",
-                    )?;
+                    let bytes = match &of_sets {
+                        Some(bytes) => bytes[set],
+                        None => crossing_bytes(collective, size, inside, has_root),
+                    };
+                    enter(bytes, across, "cut")?;
                 }
             }
         }
@@ -323,6 +356,19 @@ fn fewest_hops(others: u128, on_switches: [u128; 2], slots: u64) -> u128 {
         routes(hops + 1).saturating_mul(turns)
     });
     along[0] + along[1] + off_switch + hops
+}
+
+/// Returns the least number of hops from rank `from` to rank `to`: 0 to the rank itself, 1 if both
+/// have working transceivers on a common switch, else at least 2.
+fn hops(grid: &WssGrid, from: u32, to: u32) -> u128 {
+    let joins = |plane: Plane| {
+        let works = grid.works(from, plane) && grid.works(to, plane);
+        works && grid.port(from, plane).0 == grid.port(to, plane).0
+    };
+    match from == to {
+        true => 0,
+        false => 2 - u128::from(Plane::BOTH.into_iter().any(joins)),
+    }
 }
 
 /// Returns the rate of `transceivers` transceivers in bit/s.

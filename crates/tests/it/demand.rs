@@ -10,11 +10,13 @@ use opticoll::collective::{
 };
 use opticoll::fabric::Fabric;
 use opticoll::plan::{Plan, text};
-use opticoll::planner::time_bounds;
+use opticoll::planner::{time_bound, time_bounds};
 use opticoll::program::CollectiveProgram;
+use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate;
-use opticoll::simulate::TimingModel;
+use opticoll::simulate::{Policy, TimingModel};
 use opticoll::units::{Bytes, Time};
+use opticoll::verify::verify;
 
 use crate::{proved_plan, refusal};
 
@@ -244,15 +246,26 @@ fn generated_demands_are_what_their_names_say() {
 }
 
 /// Fabrics of 8 ranks, with the settings under which they are tried.
-const FABRICS: [&str; 7] = [
+const FABRICS: [&str; 9] = [
     "crossbar:ranks=8",
     "torus:dims=2x4",
     "mesh:dims=2x4",
     "fully_connected:ranks=8",
     "wdm_ring:ranks=8,wavelengths=4",
     "passive_star:ranks=8,wavelengths=4",
+    "wss_grid:rows=2,columns=4",
+    "lightpath_grid:ranks=8",
     "circuit_switch:ranks=8,ports=2,planes=2",
 ];
+
+/// Returns the policies of a fabric with circuits.
+fn policies(fabric: &Fabric) -> Vec<Policy> {
+    let Some(circuits) = fabric.circuits() else {
+        return Vec::new();
+    };
+    let supported = |policy: &Policy| circuits.charge(policy.name()).is_ok();
+    Policy::ALL.into_iter().filter(supported).collect()
+}
 
 #[test]
 fn all_algorithms_carry_out_demands_on_all_fabrics() {
@@ -271,6 +284,9 @@ fn all_algorithms_carry_out_demands_on_all_fabrics() {
                     &TimingModel::default(),
                 );
                 time(&plan, 1 << 16, &TimingModel::default());
+                for policy in policies(&fabric) {
+                    time(&plan, 1 << 16, &policy.into());
+                }
                 plans += 1;
             }
             let auto = proved(
@@ -283,7 +299,7 @@ fn all_algorithms_carry_out_demands_on_all_fabrics() {
             time(&auto, 1 << 16, &TimingModel::default());
         }
     }
-    assert!(plans >= 28 * 3, "{plans}");
+    assert!(plans >= 36 * 3, "{plans}");
 }
 
 #[test]
@@ -305,6 +321,111 @@ fn a_uniform_demand_takes_the_time_of_no_demand() {
             assert_eq!(times[0], times[1], "{algorithm} on {}", fabric.spec());
         }
     }
+}
+
+/// On a passive star the bounds count the same bytes and slots. On grids the bound of equal blocks
+/// also counts that blocks make more hops in few slots.
+#[test]
+fn the_bound_of_a_uniform_demand_is_that_of_no_demand_or_less() {
+    let plain = Collective::new(AllToAll, 8).unwrap();
+    let uniform = demanding(generated("uniform", 8));
+    for spec in [
+        "passive_star:ranks=8,wavelengths=4",
+        "passive_star:ranks=8,wavelengths=16,transmitters=3,receivers=2",
+        "wss_grid:rows=2,columns=4",
+        "wss_grid:rows=8,columns=1",
+        "lightpath_grid:ranks=8",
+    ] {
+        let fabric = Fabric::parse(spec).unwrap();
+        for policy in policies(&fabric) {
+            let of = |collective: &Collective| {
+                let found = time_bound(&fabric, collective, Bytes::new(1 << 16), &policy.into());
+                found.unwrap().unwrap().time
+            };
+            let (equal, demanded) = (of(&plain), of(&uniform));
+            assert!(demanded <= equal, "{spec} {policy:?}");
+            assert!(
+                demanded == equal || !spec.starts_with("passive_star"),
+                "{spec} {policy:?}"
+            );
+        }
+    }
+}
+
+/// A byte a nanosecond, 300 ns of latency, 1 us before every slot.
+const BYTE_PER_NS: &str = "rate=8Gb/s,latency=300ns";
+
+/// Rank 0 of a star with two wavelengths hears at most two ranks at a time, so three ranks need two
+/// slots, and 600 B need 300 ns. Rank 3 sends its 300 B in both slots. The plan meets the bound.
+#[test]
+fn a_plan_by_hand_meets_the_bound_of_a_demand_on_a_star() {
+    let spec =
+        format!("passive_star:ranks=4,wavelengths=2,receivers=2,reconfiguration=1us,{BYTE_PER_NS}");
+    let fabric = Fabric::parse(&spec).unwrap();
+    let chunks = [(1, 0, 100), (2, 0, 200), (3, 0, 100), (3, 0, 200)];
+    let collective = demanding(DemandMatrix::new(4, chunks).unwrap());
+    let mut schedule = Schedule::new(collective);
+    for [one, other] in [[0, 2], [1, 3]] {
+        schedule.begin_step();
+        for chunk in [one, other] {
+            schedule.push(Transfer::copy(chunk, chunks[chunk as usize].0, 0));
+        }
+    }
+    let plan = opticoll::placement::place_by_default(schedule, &fabric, "by hand".into()).unwrap();
+    assert_eq!(verify(&plan), []);
+    // The largest row has 300 B.
+    let size = Bytes::new(300);
+    for (policy, tunings) in [(Policy::EveryStep, 2), (Policy::Free, 0)] {
+        let bound = time_bound(&fabric, &collective, size, &policy.into());
+        let expected = Time::from_ps(1000 * (2 * 300 + 300 + 1000 * tunings));
+        assert_eq!(bound.unwrap().unwrap().time, expected, "{policy:?}");
+        assert_eq!(time(&plan, 300, &policy.into()), expected, "{policy:?}");
+    }
+}
+
+/// Bounds of grids in which every circuit costs nothing, so that only bytes and latencies count.
+#[test]
+fn bytes_of_demands_on_grids_are_those_by_hand() {
+    let bound = |fabric: &str, chunks: &[(u32, u32, u64)], size| {
+        let fabric = Fabric::parse(&format!("{fabric},{BYTE_PER_NS}")).unwrap();
+        let demand = DemandMatrix::new(fabric.ranks(), chunks.iter().copied()).unwrap();
+        let found = time_bound(
+            &fabric,
+            &demanding(demand),
+            Bytes::new(size),
+            &Policy::Free.into(),
+        );
+        found.unwrap().unwrap().time.ps() / 1000
+    };
+    // Rank 0 sends 200 B over two transceivers. The two ranks are in other rows and columns.
+    assert_eq!(
+        bound("wss_grid:rows=2,columns=2", &[(0, 3, 200)], 200),
+        300 + 100
+    );
+    // Each rank of a row sends 300 B to the other row, over one column transceiver each.
+    let across = [(0, 4, 300), (1, 5, 300), (2, 6, 300), (3, 7, 300)];
+    assert_eq!(bound("wss_grid:rows=2,columns=4", &across, 300), 300 + 300);
+    // Three ranks reach one: one of the two transceivers hears two of them, one after the other.
+    let three = [(1, 0, 100), (2, 0, 100), (3, 0, 100)];
+    assert_eq!(
+        bound("wss_grid:rows=1,columns=4", &three, 100),
+        2 * 300 + 300
+    );
+    // Three ranks reach one over two ports: two slots, and 300 B over both ports.
+    assert_eq!(
+        bound("lightpath_grid:ranks=4,ports=2", &three, 100),
+        2 * 300 + 150
+    );
+    // A rank that keeps its data sends nothing.
+    assert_eq!(
+        bound("lightpath_grid:ranks=4,ports=2", &[(1, 1, 100)], 100),
+        0
+    );
+    assert_eq!(bound("wss_grid:rows=2,columns=2", &[(1, 1, 100)], 100), 0);
+    assert_eq!(
+        bound("passive_star:ranks=4,wavelengths=2", &[(1, 1, 100)], 100),
+        0
+    );
 }
 
 #[test]

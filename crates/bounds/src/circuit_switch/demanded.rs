@@ -22,13 +22,6 @@ use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstConfiguration};
 use opticoll_plan::collective::Collective;
 
-/// Bound of a demand in which no rank sends data to another rank.
-pub(super) const NOTHING: TimeBound = TimeBound {
-    time: Time::ZERO,
-    name: "configurations",
-    assumption: "no rank sends anything to another",
-};
-
 /// Lines of a demand: of each sender, and of each receiver. A line has the bytes of all pairs of
 /// its sender or receiver, in falling order.
 pub struct DemandLines {
@@ -49,15 +42,6 @@ impl DemandLines {
             line.sort_unstable_by(|one, other| other.cmp(one));
         }
         DemandLines { lines }
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Vec<u128>> {
-        self.lines.iter().flatten()
-    }
-
-    /// Returns 1 plus the greatest number of partners of a rank, as sender or as receiver.
-    pub fn reached(&self) -> u64 {
-        1 + self.all().map(|line| line.len() as u64).max().unwrap_or(0)
     }
 
     /// Returns the greatest time of a line: its bytes over the working ports of its rank and over

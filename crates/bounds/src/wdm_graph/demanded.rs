@@ -8,7 +8,9 @@
 
 use super::fibres::{Fibres, NO_PATH};
 use super::widest;
-use crate::{ReconfigurationCost, TimeBound, growth, transmission_time};
+use crate::{
+    ReconfigurationCost, TimeBound, bytes_over_borders, growth, partners, transmission_time,
+};
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::Circuits;
@@ -24,26 +26,17 @@ pub fn best(
     charge: ReconfigurationCost,
 ) -> Result<TimeBound, UnitError> {
     let fibres = Fibres::of(graph);
-    let ranks = fibres.ranks as usize;
-    let (mut senders, mut receivers) = (vec![0u64; ranks], vec![0u64; ranks]);
-    let (mut sent, mut received) = (vec![0u128; ranks], vec![0u128; ranks]);
-    let mut of_source = vec![Vec::new(); ranks];
+    let [receivers, senders] = partners(collective);
+    let [sent, received] = bytes_over_borders(collective, size, fibres.ranks, |rank| rank);
+    let mut of_source = vec![Vec::new(); fibres.ranks as usize];
     for (source, destination, bytes) in collective.demanded(size) {
         if source != destination {
-            let (from, to) = (source as usize, destination as usize);
-            receivers[from] += 1;
-            senders[to] += 1;
-            sent[from] += bytes;
-            received[to] += bytes;
-            of_source[from].push((to, bytes));
+            of_source[source as usize].push((destination as usize, bytes));
         }
     }
     let most_senders = senders.into_iter().max().unwrap_or(0);
     if most_senders == 0 {
-        return Ok(TimeBound {
-            assumption: "no rank sends anything to another",
-            ..TimeBound::SINGLE_RANK
-        });
+        return Ok(TimeBound::NOTHING_SENT);
     }
     let mut sending = Time::ZERO;
     for (bytes, ports) in [(&sent, &fibres.senders), (&received, &fibres.receivers)] {

@@ -12,7 +12,7 @@
 //! from which a rank receives, because a light tree informs any number of ranks.
 
 use super::{growth, intake, time, width};
-use crate::{ReconfigurationCost, TimeBound};
+use crate::{ReconfigurationCost, TimeBound, partners};
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::Circuits;
@@ -31,20 +31,15 @@ pub fn best(
     size: Bytes,
     charge: ReconfigurationCost,
 ) -> Result<TimeBound, UnitError> {
-    let mut partners = [0, 1].map(|_| vec![0u64; ring.ranks as usize]);
+    let partners = partners(collective);
     let mut sent = vec![Vec::new(); ring.ranks as usize];
     for (source, destination, bytes) in collective.demanded(size) {
         if source != destination {
-            partners[0][source as usize] += 1;
-            partners[1][destination as usize] += 1;
             sent[source as usize].push((destination, bytes));
         }
     }
     if sent.iter().all(Vec::is_empty) {
-        return Ok(TimeBound {
-            assumption: "no rank sends anything to another",
-            ..TimeBound::SINGLE_RANK
-        });
+        return Ok(TimeBound::NOTHING_SENT);
     }
     let sending = time_over_ends(ring, &sent)?;
     let counted = match ring.multicast {
