@@ -253,7 +253,7 @@ impl GroupedTraining {
                     token,
                     gradient_bytes: bytes_per_parameter,
                     practice,
-                    optimizer: optimizer(&stages, groups, sharded > 0, rate)?,
+                    optimizer: optimizer(&stages, groups, sharded > 0, wide_gradients, rate)?,
                     stages,
                     loads,
                 },

@@ -375,7 +375,9 @@ impl DeviceWork {
                 n,
                 k,
                 matrices: 1,
+                kernels: 1,
                 narrow: false,
+                summed: false,
             }],
         }
     }

@@ -227,7 +227,9 @@ fn an_8_bit_product_takes_its_share_of_its_own_peak() {
         n: 8192,
         k: 8192,
         matrices: 1,
+        kernels: 1,
         narrow: true,
+        summed: false,
     };
     let exact = "fp8_products=0.5,fp8_depth=8192,launch=0.000001";
     for record in DEVICES.iter().filter(|device| device.narrow_peak > 0) {
@@ -273,7 +275,9 @@ fn products_that_were_measured_in_8_bits_take_the_published_time() {
             n,
             k,
             matrices,
+            kernels: 1,
             narrow: true,
+            summed: false,
         };
         let rate = work.operations() as f64 / device.seconds(&work) / 1e12;
         assert!((rate / measured - 1.0).abs() < 0.045, "{m} {n} {k}: {rate}");
@@ -300,4 +304,43 @@ fn experts_sum_gradients_over_their_own_rows() {
     // Read once: 2,048 rows of the input and of the gradient of the output; written: 4 gradients.
     let values = 2048 * (256 + 512) + 4 * 512 * 256;
     assert_eq!(gradients.bytes(), 2 * values);
+    // Each expert on the rank is a kernel, except with 8-bit products.
+    assert_eq!(gradients.kernels(), 4);
+    let with = |portion| operators(layer.unwrap(), portion);
+    let narrow = Portion {
+        narrow: true,
+        ..portion
+    };
+    assert_eq!(with(narrow)[1].backward[1].kernels(), 1);
+    // A sum of gradients in 32 bits is read and written.
+    let summed = Portion {
+        wide_gradients: true,
+        ..portion
+    };
+    let [inputs, sums] = [2 * 2048 * (256 + 512), 8 * 4 * 512 * 256];
+    assert_eq!(with(summed)[1].backward[1].bytes(), inputs + sums);
+    // Rows of 256 values are sorted before the experts and back; ranks that divide the experts sort
+    // them by rank, too. Each sorting reads and writes 16-bit values.
+    for (expert, sortings) in [(1, 2), (2, 4)] {
+        let sorting = &with(Portion { expert, ..portion })[0];
+        assert_eq!(sorting.name, "sorting");
+        assert_eq!(sorting.forward[0].bytes(), sortings * 2 * 2 * 2048 * 256);
+    }
+}
+
+#[test]
+fn a_product_that_adds_to_32_bit_sums_moves_4_times_the_bytes_of_its_output() {
+    let product = |summed| Work::Product {
+        m: 4096,
+        n: 4096,
+        k: 4096,
+        matrices: 1,
+        kernels: 1,
+        narrow: false,
+        summed,
+    };
+    let device = device::with_operators("h100:depth=1024,launch=0.000001").unwrap();
+    let [once, summed] = [false, true].map(|summed| device.seconds(&product(summed)));
+    // 1 + depth / k with a depth of 1,024, and of 4 times as many.
+    assert!((summed / once - (1.0 + 1.0) / (1.0 + 0.25)).abs() < 1e-6);
 }

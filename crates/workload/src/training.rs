@@ -351,7 +351,7 @@ impl Model {
     /// # Errors
     /// Fails if the time exceeds 64 bits.
     pub fn optimizer(&self, rate: ComputeRate) -> Result<Time, TrainingError> {
-        Ok(rate.optimizer(self.parameters())?)
+        Ok(rate.optimizer(self.parameters(), 0)?)
     }
 }
 

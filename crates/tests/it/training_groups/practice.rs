@@ -134,6 +134,10 @@ fn the_optimizer_updates_the_shard_of_a_rank() {
     let step = model.optimizer(rate).unwrap().seconds();
     let expected = 30.0 * model.parameters() as f64 / 3350e9;
     assert!((step / expected - 1.0).abs() < 1e-6, "{step} {expected}");
+    // 4 passes over 5 million sums of 4 bytes, and 3 passes over those of 1 million parameters.
+    let step = rate.optimizer(1_000_000, 5_000_000).unwrap().seconds();
+    let expected = (30e6 + 4.0 * 4.0 * 5e6 + 3.0 * 4.0 * 1e6) / 3350e9;
+    assert!((step / expected - 1.0).abs() < 1e-6, "{step} {expected}");
     assert_eq!(
         model.optimizer(ComputeRate::Operations(1)).unwrap(),
         Time::ZERO

@@ -8,12 +8,17 @@
 //! | operator | time |
 //! |---|---|
 //! | product of m x k by k x n | operations / (P `products`) (1 + `depth` / k) |
+//! | if the output is added to 32-bit values | the same, with 4 times `depth` |
 //! | if n is no multiple of 8 | the same / `odd_output`: rows of the output are not aligned |
 //! | if k or m is no multiple of 8 | the same / `odd_input` |
 //! | product of 8-bit inputs | operations / (P8 `fp8_products`) (1 + `fp8_depth` / k) |
 //! | convolution from a to b channels | operations / (P `products`) (1 + `channels` / a) (1 + `channels` / b) |
 //! | attention, heads of width d | operations / (P `attention`) (1 + `head` / d) |
 //! | attention to s keys, backward | the same (1 + `keys` / s) |
+//!
+//! The term with `depth` is the time in which a product writes its output. A product that adds its
+//! output to 32-bit values moves 8 bytes of each value in place of 2 bytes. Each product of an
+//! expert is a kernel, except products of 8-bit inputs.
 //!
 //! P8 is the peak rate of products of 8-bit floats, whose rows are aligned at multiples of 16. The
 //! width of a head is the mean of the widths of its keys and values.
@@ -28,7 +33,7 @@ mod list;
 
 pub use list::{DEVICES, DeviceRecord};
 
-use super::operators::{self, ALIGNED, Portion, Work};
+use super::operators::{self, ALIGNED, Portion, VALUE, Work};
 use super::{Layer, Model, TrainingError};
 use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -182,7 +187,12 @@ impl Device {
         let mut peak = self.peak;
         let slower = match *work {
             Work::Product {
-                m, n, k, narrow, ..
+                m,
+                n,
+                k,
+                narrow,
+                summed,
+                ..
             } => {
                 let aligned = ALIGNED / operators::width(narrow);
                 let odd = if n % aligned != 0 {
@@ -199,6 +209,7 @@ impl Device {
                     }
                     None => (fitted.products, fitted.depth),
                 };
+                let depth = depth * (operators::output(summed) / VALUE) as f64;
                 (1.0 + depth / k as f64) / (products * odd)
             }
             Work::Convolution { channels, .. } => {
@@ -509,15 +520,17 @@ impl Clock {
 }
 
 impl ComputeRate {
-    /// Returns the time of the optimizer's step over `parameters` parameters. Rates other than
-    /// those of operators include this time.
+    /// Returns the time of the optimizer's step over `parameters` parameters of a rank that stores
+    /// `sums` 32-bit sums of gradients. Rates other than those of operators include this time.
     ///
     /// # Errors
     /// Fails if the time exceeds 64 bits.
-    pub fn optimizer(&self, parameters: u64) -> Result<Time, UnitError> {
+    pub fn optimizer(&self, parameters: u64, sums: u64) -> Result<Time, UnitError> {
         match self {
             ComputeRate::Device(device) => {
-                device.time(&[operators::optimizer(parameters, device.narrow())])
+                let step = operators::optimizer(parameters, device.narrow());
+                let sums = (sums > 0).then(|| operators::gradient_sums(sums, parameters));
+                device.time(std::iter::once(&step).chain(&sums))
             }
             _ => Ok(Time::ZERO),
         }

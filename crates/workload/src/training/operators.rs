@@ -23,6 +23,8 @@ use super::Layer;
 
 /// Bytes of a 16-bit value: a parameter or an activation.
 pub const VALUE: u64 = 2;
+/// Bytes of a 32-bit value.
+const WIDE: u64 = 4;
 /// Bytes that the conversion of a value to 8 bits reads and writes: it writes the value twice,
 /// because an 8-bit product sums along the rows of both inputs, forward and backward (Transformer
 /// Engine, documentation of FP8 on Hopper).
@@ -64,6 +66,18 @@ const OPTIMIZER_BYTES: u64 = 30;
 /// Bytes that Adam writes in addition on a device with 8-bit products: the weight and its
 /// transpose.
 const NARROW_WEIGHT_BYTES: u64 = 2;
+
+/// Sortings of tokens in a pass through experts: by expert, and back. If ranks divide the experts,
+/// each rank sorts the tokens before they travel, and those that it receives by its own experts
+/// (Megatron-LM, `MoEAlltoAllTokenDispatcher`).
+const SORTINGS: u64 = 2;
+
+/// Passes of Megatron-LM over 32-bit sums of gradients in an iteration. Over all sums of a rank: it
+/// sets them to zero, reads them for a norm before they are summed over replicas (`check_grads`),
+/// and divides them by the number of replicas (`start_grad_sync`, a read and a write). Over the
+/// sums of the parameters that the rank updates: it reads them for the norm of all gradients, and
+/// scales them if this norm is too great.
+const SUM_PASSES: [u64; 2] = [4, 3];
 
 /// Division of the values of a [`Part::Values`] among tensor-parallel ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +171,11 @@ pub enum Part {
         /// Division among tensor-parallel ranks.
         among: Among,
     },
+    /// Sorting of tokens by expert, and back.
+    Sorting {
+        /// Values of a token.
+        values: u64,
+    },
     /// Cross-entropy.
     Loss {
         /// Logits of a sample.
@@ -181,10 +200,14 @@ pub enum Work {
         n: u64,
         /// Length of the sums.
         k: u64,
-        /// Number of products in one kernel.
+        /// Number of products.
         matrices: u64,
+        /// Number of kernels.
+        kernels: u32,
         /// True if both inputs have 8 bits.
         narrow: bool,
+        /// True if the output is added to 32-bit values in memory, as a gradient of weights is.
+        summed: bool,
     },
     /// Convolution, forward or for one of its gradients.
     Convolution {
@@ -268,9 +291,11 @@ impl Work {
                 k,
                 matrices,
                 narrow,
+                summed,
+                ..
             } => {
                 let inputs = area(m, k) + area(n, k) * u128::from(matrices);
-                u128::from(width(narrow)) * inputs + u128::from(VALUE) * area(m, n)
+                u128::from(width(narrow)) * inputs + u128::from(output(summed)) * area(m, n)
             }
             Work::Convolution { values, .. } | Work::Attention { values, .. } => {
                 area(VALUE, values)
@@ -282,7 +307,7 @@ impl Work {
     /// Returns the number of kernels.
     pub fn kernels(&self) -> u32 {
         match *self {
-            Work::Values { kernels, .. } => kernels,
+            Work::Values { kernels, .. } | Work::Product { kernels, .. } => kernels,
             _ => 1,
         }
     }
@@ -291,6 +316,12 @@ impl Work {
 /// Returns the bytes of a value that a product reads.
 pub(super) fn width(narrow: bool) -> u64 {
     if narrow { 1 } else { VALUE }
+}
+
+/// Returns the bytes of an output value that a product moves: it writes the value or, if `summed`,
+/// reads and writes the 32-bit sum to which it adds the value.
+pub(super) fn output(summed: bool) -> u64 {
+    if summed { 2 * WIDE } else { VALUE }
 }
 
 /// Operator of a layer on one rank: its name, and its work in both passes.
@@ -332,6 +363,8 @@ pub struct Portion {
     pub assigned: u64,
     /// True if blocks have 8-bit products (`precision=fp8`).
     pub narrow: bool,
+    /// True if the gradients of weights are added to 32-bit sums.
+    pub wide_gradients: bool,
 }
 
 impl Portion {
@@ -350,6 +383,7 @@ impl Portion {
             expert_copies: 0,
             assigned: samples.saturating_mul(assignments),
             narrow: false,
+            wide_gradients: false,
         }
     }
 }
@@ -411,6 +445,17 @@ pub fn optimizer(parameters: u64, narrow: bool) -> Work {
     }
 }
 
+/// Returns the work on 32-bit sums of gradients in an iteration. A rank has `stored` of these sums,
+/// of which its optimizer updates `updated` parameters.
+pub fn gradient_sums(stored: u64, updated: u64) -> Work {
+    let [of_stored, of_updated] = SUM_PASSES.map(|passes| passes * WIDE);
+    let stored = stored.saturating_mul(of_stored);
+    Work::Values {
+        bytes: stored.saturating_add(updated.saturating_mul(of_updated)),
+        kernels: 1,
+    }
+}
+
 /// Returns the operators of a layer for the portion of one rank.
 pub fn operators(layer: &Layer, portion: Portion) -> Vec<Operator> {
     layer
@@ -454,25 +499,35 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
             }
             let copies = if experts { expert_copies } else { 0 };
             let matrices = (matrices + copies).div_ceil(expert);
-            let product = |m, n, k| Work::Product {
+            let product = |m, n, k, summed| Work::Product {
                 m,
                 n,
                 k,
                 matrices,
+                // Transformer Engine launches the product of each expert
+                // (`nvte_multi_stream_cublas_gemm`); DeepGEMM has one kernel for the 8-bit products
+                // of all experts.
+                kernels: if narrow {
+                    1
+                } else {
+                    u32::try_from(matrices).unwrap_or(u32::MAX)
+                },
                 narrow,
+                summed,
             };
             let conversion = |values: u64| Work::Values {
                 bytes: m.saturating_mul(CONVERTED * values),
                 kernels: 1,
             };
-            let mut forward = vec![product(m, n, k)];
+            let mut forward = vec![product(m, n, k, false)];
             // The gradients of several matrices are sums over the rows of each.
             let each = match matrices {
                 1 => m,
                 _ => m.div_ceil(matrices).next_multiple_of(aligned),
             };
-            let gradients = product(n.saturating_mul(matrices), k, each);
-            let mut backward = vec![product(m, k, n), gradients];
+            let rows = n.saturating_mul(matrices);
+            let gradients = product(rows, k, each, portion.wide_gradients);
+            let mut backward = vec![product(m, k, n, false), gradients];
             if narrow {
                 backward.push(conversion(n));
                 if input == Narrow::Converted {
@@ -553,6 +608,16 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
             };
             (name, vec![work(0)], vec![work(1)])
         }
+        Part::Sorting { values } => {
+            // Each sorting reads and writes the tokens.
+            let sortings = SORTINGS << u32::from(expert > 1);
+            let bytes = rows_on_rank(2 * sortings * VALUE * values, experts, portion);
+            let work = Work::Values {
+                bytes: bytes.div_ceil(portion.sequence),
+                kernels: sortings as u32,
+            };
+            ("sorting", vec![work], vec![work])
+        }
         Part::Loss { logits } => {
             let (bytes, kernels) = match portion.fused_loss {
                 true => (FUSED_LOSS_BYTES, [2, 1]),
@@ -589,7 +654,9 @@ fn scored_attention(rows: u64, keys: u64, [head, value]: [u64; 2], matrices: u64
         n,
         k,
         matrices,
+        kernels: 1,
         narrow: false,
+        summed: false,
     };
     let scores = |pass: usize| Work::Values {
         bytes: rows.saturating_mul(SCORE_BYTES[pass] * keys),

@@ -393,7 +393,7 @@ impl TokenLayers {
             bias: false,
             narrow,
         };
-        self.part(operators::passes("sorting", width, [4, 4], Among::Tokens));
+        self.part(Part::Sorting { values: width });
         self.part(part(width, inside, Cut::Columns, Narrow::Converted));
         self.part(part(width, inside, Cut::Columns, Narrow::Shared));
         self.part(operators::passes(

@@ -54,10 +54,19 @@ const A100: Fitted = Fitted {
     ..H100
 };
 
-/// Fit of two constants to 12 iterations of Llama 3 on 8 B200 by SimuMax.
+/// `depth` and `launch` are fitted to 622 products, and the constants of attention to 32 kernels with
+/// 65,536 queries in all heads or more, that SimuMax measured on B200 alone
+/// (`configs/system/b200_bf16_ceperm.json` at commit 4dcaae5). Heads wider than 128 are no faster
+/// there, so `head` is 0. `products` is fitted to 12 iterations of Llama 3 on 8 B200 by SimuMax; the
+/// products alone reach 0.506. `memory` is an earlier fit to these iterations.
 const B200: Fitted = Fitted {
-    products: 0.455,
+    products: 0.473,
+    depth: 86.0,
+    attention: 0.415,
+    head: 0.0,
+    keys: 563.0,
     memory: 0.76,
+    launch: 5.67,
     ..H100
 };
 

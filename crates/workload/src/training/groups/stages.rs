@@ -133,7 +133,7 @@ pub fn stage_of(model: &Model, stages: u32, chunks: u32) -> Vec<(u32, u32)> {
 }
 
 /// Returns the time of the optimizer's step on a rank of each stage. `sharded` is true if replicas
-/// divide the optimizer's state.
+/// divide the optimizer's state, and `summed` if gradients are sums in 32 bits.
 ///
 /// # Errors
 /// Fails if a time exceeds 64 bits.
@@ -141,6 +141,7 @@ pub fn optimizer(
     stages: &[Stage],
     groups: Groups,
     sharded: bool,
+    summed: bool,
     rate: ComputeRate,
 ) -> Result<Vec<Time>, TrainingError> {
     let step = |stage: &Stage| {
@@ -148,11 +149,12 @@ pub fn optimizer(
             true => parameters.div_ceil(u64::from(replicas)),
             false => parameters,
         };
-        let dense = stage.units.iter().map(|unit| unit.dense).sum();
-        let expert = stage.units.iter().map(|unit| unit.expert).sum();
+        let dense: u64 = stage.units.iter().map(|unit| unit.dense).sum();
+        let expert: u64 = stage.units.iter().map(|unit| unit.expert).sum();
         let shares = groups.shares();
         let parameters = share(dense, shares) + share(expert, shares / groups.expert);
-        Ok(rate.optimizer(parameters)?)
+        let stored = if summed { dense + expert } else { 0 };
+        Ok(rate.optimizer(parameters, stored)?)
     };
     stages.iter().map(step).collect()
 }
@@ -305,6 +307,7 @@ fn time(
         }),
         // The device sets it (`Device::passes`).
         narrow: false,
+        wide_gradients: request.practice.wide_gradients,
     };
     let portions: Vec<_> = layers
         .iter()
