@@ -13,7 +13,7 @@ mod bulk_synchronous;
 mod in_network;
 mod library;
 mod refused;
-mod times;
+pub(crate) mod times;
 
 const FABRICS: &[&str] = &[
     "crossbar:ranks=16,rate=12.5GB/s",

@@ -29,9 +29,13 @@ fn seconds(plan: &Plan, bytes: u64, start: StartRule, options: FlowOptions) -> f
     outcome.time.seconds()
 }
 
-/// Returns the specification of a platform of the reference.
-fn spelled(reference: &Value, name: &str, ranks: u64, latency: &str) -> Option<String> {
-    let parameters = reference[name][ranks.to_string()].as_str();
+/// Returns the specification of a platform of the reference, whose parameters are as written there.
+pub(crate) fn spelled(
+    name: &str,
+    ranks: u64,
+    parameters: Option<&str>,
+    latency: &str,
+) -> Option<String> {
     Some(match name {
         "star" => format!("crossbar:ranks={ranks},rate=12.5GB/s,latency={latency}"),
         "fat_tree" => {
@@ -77,7 +81,9 @@ fn agree(table: &str, latency: &str, weights: Weights) -> usize {
     for case in reference[table]["rows"].as_array().unwrap() {
         let ranks = case[1].as_u64().unwrap();
         let named = rows(NAMED).find(|named: &[&str; 4]| case[2] == named[0]);
-        let platform = spelled(&reference, case[0].as_str().unwrap(), ranks, latency);
+        let name = case[0].as_str().unwrap();
+        let parameters = reference[name][ranks.to_string()].as_str();
+        let platform = spelled(name, ranks, parameters, latency);
         let (Some([_, kind, algorithm, divisor]), Some(platform)) = (named, platform) else {
             continue;
         };

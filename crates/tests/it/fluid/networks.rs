@@ -1,9 +1,12 @@
-//! The star, fat tree and dragonfly of the reference values, and the collectives of the reference:
-//! plain arithmetic, written for the tests alone.
+//! The platforms of the reference values, of which only the dragonfly with chassis is no family of
+//! fabrics, and the collectives of the reference.
 
+use opticoll::fabric::Fabric;
 use opticoll::network::{Link, Network, Sharing, Wiring};
 use opticoll::simulate::fluid::{StepFlow, Steps};
 use opticoll::units::{Rate, Time, UnitError};
+
+use crate::electrical::times::spelled;
 
 /// 12.5 GB/s.
 const LINK_BITS_PER_SECOND: u64 = 100_000_000_000;
@@ -24,140 +27,44 @@ pub fn platform(
     parameters: Option<&str>,
     latency: Time,
 ) -> Box<dyn Network> {
-    match name {
-        "star" => Box::new(Star::new(ranks, latency)),
-        "fat_tree" => Box::new(FatTree::new(parameters.unwrap(), latency)),
-        _ => Box::new(Dragonfly::new(parameters.unwrap(), latency)),
+    let in_text = format!("{}ps", latency.ps());
+    match spelled(name, ranks.into(), parameters, &in_text) {
+        Some(spec) => Box::new(Owned(Fabric::parse(&spec).unwrap())),
+        None => Box::new(Dragonfly::new(parameters.unwrap(), latency)),
     }
 }
 
-/// A network of one switch; link r leads up from rank r, and link N + r down to rank r.
-pub struct Star {
-    ranks: u32,
-    wiring: Wiring,
-}
+/// A fabric, as a network.
+struct Owned(Fabric);
 
-impl Star {
-    pub fn new(ranks: u32, latency: Time) -> Star {
-        Star {
-            ranks,
-            wiring: vec![link(1, latency); 2 * ranks as usize].into(),
-        }
+impl Owned {
+    fn network(&self) -> &dyn Network {
+        self.0.network().unwrap()
     }
 }
 
-impl Network for Star {
+impl Network for Owned {
     fn ranks(&self) -> u32 {
-        self.ranks
+        self.0.ranks()
     }
 
     fn wiring(&self) -> &Wiring {
-        &self.wiring
+        self.network().wiring()
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
-        links.extend([source, self.ranks + destination]);
+        self.network().route(source, destination, links);
     }
 
     fn link_name(&self, link: u32) -> String {
-        format!("star {link}")
+        self.network().link_name(link)
     }
-}
-
-/// A tree of levels: a node is a vector of digits, and digit l changes between level l and l + 1.
-pub struct FatTree {
-    down: Vec<u32>,
-    up: Vec<u32>,
-    cables: Vec<u32>,
-    /// The first link up from each level. A link down has the number of its link up plus `all_up`.
-    first: Vec<u32>,
-    all_up: u32,
-    wiring: Wiring,
 }
 
 fn numbers(list: &str) -> Vec<u32> {
     list.split(',')
         .map(|number| number.parse().unwrap())
         .collect()
-}
-
-impl FatTree {
-    /// Reads `levels;down;up;cables`, such as `2;8,8;1,4;1,1`.
-    pub fn new(parameters: &str, latency: Time) -> FatTree {
-        let parts: Vec<Vec<u32>> = parameters.split(';').map(numbers).collect();
-        let (down, up, cables) = (parts[1].clone(), parts[2].clone(), parts[3].clone());
-        let levels = down.len();
-        let mut first = Vec::new();
-        let mut all_up = 0;
-        for level in 0..levels {
-            let nodes: u32 =
-                up[..level].iter().product::<u32>() * down[level..].iter().product::<u32>();
-            first.push(all_up);
-            all_up += nodes * up[level] * cables[level];
-        }
-        FatTree {
-            down,
-            up,
-            cables,
-            first,
-            all_up,
-            wiring: vec![link(1, latency); 2 * all_up as usize].into(),
-        }
-    }
-
-    fn number(&self, level: usize, digits: &[u32]) -> u32 {
-        let mut number = 0;
-        for at in (0..digits.len()).rev() {
-            let radix = if at < level {
-                self.up[at]
-            } else {
-                self.down[at]
-            };
-            number = number * radix + digits[at];
-        }
-        number
-    }
-}
-
-impl Network for FatTree {
-    fn ranks(&self) -> u32 {
-        self.down.iter().product()
-    }
-
-    fn wiring(&self) -> &Wiring {
-        &self.wiring
-    }
-
-    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
-        let levels = self.down.len();
-        let (mut node, mut goal) = ([0; 8], [0; 8]);
-        let (mut from, mut to) = (source, destination);
-        for at in 0..levels {
-            (node[at], goal[at]) = (from % self.down[at], to % self.down[at]);
-            (from, to) = (from / self.down[at], to / self.down[at]);
-        }
-        let (node, goal) = (&mut node[..levels], &goal[..levels]);
-        let (mut level, mut quotient) = (0, destination);
-        while level == 0 || node[level..] != goal[level..] {
-            let ports = self.up[level] * self.cables[level];
-            let port = quotient % ports;
-            links.push(self.first[level] + self.number(level, node) * ports + port);
-            node[level] = port % self.up[level];
-            quotient /= self.up[level];
-            level += 1;
-        }
-        while level > 0 {
-            level -= 1;
-            let ports = self.up[level] * self.cables[level];
-            let port = node[level] + self.up[level] * (source % self.cables[level]);
-            node[level] = goal[level];
-            links.push(self.all_up + self.first[level] + self.number(level, node) * ports + port);
-        }
-    }
-
-    fn link_name(&self, link: u32) -> String {
-        format!("tree {link}")
-    }
 }
 
 /// Groups of chassis of routers of ranks; all-to-all at each level.

@@ -4,15 +4,15 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::network::{Link, Network, Routed, Sharing};
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::fluid::{
-    BackgroundFlow, Endpoint, Flow, FlowOptions, Flows, FluidError, LinkBin, StartRule, StepFlow,
-    Steps, simulate_flows, simulate_schedule, simulate_steps,
+    Endpoint, Flow, FlowOptions, Flows, FluidError, LinkBin, StartRule, StepFlow, Steps,
+    simulate_flows, simulate_schedule, simulate_steps,
 };
 use opticoll::simulate::outcome::{FluidOutcome, NONE};
 use opticoll::units::{Bytes, Rate, Time, UnitError};
 
 use crate::{number, rows};
 
-use super::networks::{Pattern, Star};
+use super::networks::platform;
 
 fn time(text: &str) -> Time {
     text.parse().unwrap()
@@ -85,26 +85,6 @@ fn a_ring_all_gather_takes_n_minus_1_latencies_and_transmissions() {
             assert_eq!(outcome.links.bytes, vec![moved; ranks as usize]);
             assert_eq!(outcome.ranks.sent, vec![moved; ranks as usize]);
             assert_eq!(outcome.critical_path.len(), ranks as usize - 1);
-        }
-    }
-}
-
-#[test]
-fn halving_and_doubling_on_a_switch_takes_its_formula() {
-    for (ranks, bytes, latency) in [(2, 1 << 20, 0), (16, 1 << 24, 1_000), (256, 1 << 20, 7)] {
-        let network = Star::new(ranks, Time::from_ps(latency));
-        let pattern = Pattern {
-            name: "ar_rab".into(),
-            ranks,
-            bytes,
-        };
-        // 2 log N messages over two links, and 2 S (N - 1) / N bytes at 12.5 GB/s.
-        let bytes_ps = 2 * bytes * u64::from(ranks - 1) / u64::from(ranks) * 80;
-        let expected = Time::from_ps(2 * u64::from(ranks.ilog2()) * 2 * latency + bytes_ps);
-        for rule in StartRule::ALL {
-            let outcome =
-                simulate_steps(&network, &pattern, rule, &FlowOptions::default()).unwrap();
-            check(outcome.time, expected, 1, &format!("{ranks} ranks"));
         }
     }
 }
@@ -254,38 +234,6 @@ fn a_links_use_over_time_is_a_step_function() {
 }
 
 #[test]
-fn background_traffic_takes_its_share_while_it_lasts() {
-    let full = link_of("8Gb/s", "0s");
-    let background = |rate: Option<&str>, from: &str, until: Option<&str>| BackgroundFlow {
-        source: 0,
-        destination: 2,
-        rate: rate.map(|rate| rate.parse().unwrap()),
-        from: time(from),
-        until: until.map(time),
-    };
-    for (flow, end, carried) in [
-        (background(None, "0s", None), "2us", 2000),
-        (
-            background(Some("2Gb/s"), "0s", Some("400ns")),
-            "1.1us",
-            1100,
-        ),
-        (background(None, "500ns", Some("600ns")), "1.05us", 1050),
-        (background(None, "5us", None), "1us", 1000),
-    ] {
-        let options = FlowOptions {
-            background: vec![flow],
-            ..FlowOptions::default()
-        };
-        let flows = [(Flow::new(0, 2, Bytes::new(1000)), &[][..])];
-        let outcome = run(&flows, vec![full; 2], &options);
-        assert_eq!(outcome.time, time(end), "{flow:?}");
-        assert_eq!(outcome.links.bytes[0], carried, "{flow:?}");
-        assert_eq!(outcome.settings[0].name, "background");
-    }
-}
-
-#[test]
 fn endpoints_cost_what_loggp_says() {
     let endpoint = Endpoint {
         latency: time("700ns"),
@@ -346,7 +294,7 @@ fn start_rules_differ_where_ranks_are_not_equally_fast() {
         vec![step_flow(0, 2, 12_500)],
         vec![step_flow(1, 0, 12_500)],
     ]);
-    let network = Star::new(4, Time::ZERO);
+    let network = platform("star", 4, None, Time::ZERO);
     for (rule, starts, waited_for) in [
         (
             StartRule::Rendezvous,
@@ -364,7 +312,7 @@ fn start_rules_differ_where_ranks_are_not_equally_fast() {
             [NONE, NONE, 1, 2],
         ),
     ] {
-        let outcome = simulate_steps(&network, &steps, rule, &FlowOptions::default()).unwrap();
+        let outcome = simulate_steps(&*network, &steps, rule, &FlowOptions::default()).unwrap();
         assert_eq!(outcome.flows.start, starts.map(time), "{rule:?}");
         assert_eq!(outcome.flows.waited_for, waited_for, "{rule:?}");
     }
@@ -380,7 +328,7 @@ fn start_rules_differ_where_ranks_are_not_equally_fast() {
         }),
         ..FlowOptions::default()
     };
-    let eager = simulate_steps(&network, &steps, StartRule::Rendezvous, &options).unwrap();
+    let eager = simulate_steps(&*network, &steps, StartRule::Rendezvous, &options).unwrap();
     assert_eq!(
         eager.flows.start[2],
         Time::ZERO,
@@ -390,7 +338,7 @@ fn start_rules_differ_where_ranks_are_not_equally_fast() {
 
 #[test]
 fn bad_flows_are_refused_with_their_place() {
-    let network = Star::new(3, Time::ZERO);
+    let network = platform("star", 3, None, Time::ZERO);
     let flow = |source, destination| Flow::new(source, destination, Bytes::new(1));
     for (flows, expected) in [
         (
@@ -427,17 +375,17 @@ fn bad_flows_are_refused_with_their_place() {
         for (flow, after) in &flows {
             list.push(*flow, after);
         }
-        let refused = simulate_flows(&network, &list, &FlowOptions::default()).unwrap_err();
+        let refused = simulate_flows(&*network, &list, &FlowOptions::default()).unwrap_err();
         assert_eq!(refused, expected);
     }
     let steps = Listed(vec![vec![step_flow(0, 1, 1)], vec![step_flow(1, 1, 1)]]);
     for rule in StartRule::ALL {
-        let refused = simulate_steps(&network, &steps, rule, &FlowOptions::default()).unwrap_err();
+        let refused = simulate_steps(&*network, &steps, rule, &FlowOptions::default()).unwrap_err();
         assert_eq!(refused, FluidError::SelfFlow { flow: 1, rank: 1 });
     }
     let schedule = ring_all_gather(4);
     let (size, rule, options) = (Bytes::new(1), StartRule::Step, FlowOptions::default());
-    let refused = simulate_schedule(&network, &schedule, size, rule, &options).unwrap_err();
+    let refused = simulate_schedule(&*network, &schedule, size, rule, &options).unwrap_err();
     assert_eq!(
         refused,
         FluidError::Ranks {
