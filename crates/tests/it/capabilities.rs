@@ -14,9 +14,7 @@ use opticoll::simulate::Policy;
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 
-use itertools::iproduct;
-
-use crate::{number, rows, some_of};
+use crate::{number, rows};
 
 fn fabric(options: &str) -> Fabric {
     Fabric::parse(&format!("wdm_ring:{options}")).unwrap_or_else(|error| panic!("{error}"))
@@ -250,33 +248,6 @@ fn no_named_algorithm_takes_fewer_slots_on_such_a_ring() {
                     assert!(expected.iter().any(|part| error.contains(part)), "{error}");
                 }
             }
-        }
-    }
-}
-
-#[test]
-fn auto_carries_out_every_collective_on_such_a_ring() {
-    let rings = [
-        "ranks=9,wavelengths=3,broken=3-4",
-        "ranks=8,wavelengths=2,broken=3-4cw",
-        "ranks=9,wavelengths=3,dead=0+2",
-        "ranks=9,wavelengths=3,ports=2",
-        "ranks=9,wavelengths=3,multicast=drop_and_continue",
-        "ranks=8,wavelengths=2,multicast=drop_and_continue,reach=2,broken=7-0",
-    ];
-    let policies = [Policy::EveryStep, Policy::OnChange, Policy::PerPort];
-    let cases = iproduct!(rings, CollectiveKind::ALL, policies);
-    for (options, kind, policy) in some_of(cases, 11) {
-        let planned = planned(kind, options, "auto", policy);
-        planned.unwrap_or_else(|error| panic!("{kind} on {options}: {error}"));
-    }
-    for options in rings {
-        for kind in [
-            CollectiveKind::AllGather,
-            CollectiveKind::ReduceScatter,
-            CollectiveKind::AllReduce,
-        ] {
-            planned(kind, options, "relay_tree", Policy::EveryStep).unwrap();
         }
     }
 }

@@ -28,15 +28,23 @@ fn optima_of_the_linear_program_are_found_without_one() {
         ("torus:dims=4x4x8", 128),
         ("torus:dims=4x6x10", 300),
     ] {
-        let fabric = Fabric::parse(&format!("{spec},rate=1GB/s")).unwrap();
-        let ranks = fabric.ranks();
-        let found = optimum(fabric.network().unwrap(), &all_to_all(ranks)).unwrap();
-        assert_eq!(found.most, Some(found.least), "{spec}");
-        let (seconds, of) = found.least.seconds_per_gigabyte().unwrap();
-        assert_eq!(seconds * u128::from(ranks), blocks * of, "{spec}");
-        assert!(!found.witness.links.is_empty());
-        assert_eq!(found.witness.links.len(), found.witness.lengths.len());
+        check_optimum(&format!("{spec},rate=1GB/s"), (blocks, 1));
     }
+    check_optimum("gpu_servers:model=dgx1", (8, 75));
+    check_optimum("gpu_servers:model=dgx_a100,boxes=2", (8, 25));
+    check_optimum("gpu_servers:model=dgx_h100,boxes=2", (4, 25));
+}
+
+/// Checks the seconds, a fraction, of an optimum whose witness has links.
+fn check_optimum(spec: &str, (seconds, of): (u128, u128)) {
+    let fabric = Fabric::parse(spec).unwrap();
+    let ranks = fabric.ranks();
+    let found = optimum(fabric.network().unwrap(), &all_to_all(ranks)).unwrap();
+    assert_eq!(found.most, Some(found.least), "{spec}");
+    let (least, per) = found.least.seconds_per_gigabyte().unwrap();
+    assert_eq!(least * u128::from(ranks) * of, seconds * per, "{spec}");
+    assert!(!found.witness.links.is_empty());
+    assert_eq!(found.witness.links.len(), found.witness.lengths.len());
 }
 
 /// Bounds by random lengths are never above the times of the routes that are found.

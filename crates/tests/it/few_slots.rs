@@ -14,11 +14,8 @@ use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError};
 use opticoll::simulate;
 use opticoll::simulate::Policy;
-use opticoll::units::Time;
 
-use itertools::iproduct;
-
-use crate::{plan_with, proved_plan, refusal, rows, some_of};
+use crate::{proved_plan, refusal, rows};
 
 fn on(ranks: u32, wavelengths: u32) -> Fabric {
     Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap()
@@ -300,60 +297,6 @@ fn exhaustive_search_finds_no_broadcast_below_the_growth_bound_and_none_below_th
         assert!(u64::from(fewest) >= wdm_ring::slots_for_any_load(ring, &collective).steps);
         let tree = check("tree", &fabric, collective, "1B", Policy::EveryStep);
         assert_eq!(tree.slots(), fewest, "N = {ranks}");
-    }
-}
-
-/// Specifications for all_reduce that `auto` is compared with, in addition to the defaults of all
-/// algorithms.
-const VARIANTS: [&str; 4] = [
-    "wrht:group_size=3,striping=true",
-    "wrht:group_size=5,striping=true",
-    "wrht:group_size=9,striping=true",
-    "wrht:group_size=13,striping=true",
-];
-
-#[test]
-fn auto_is_never_above_a_named_algorithm_from_1_kib_to_1_gib() {
-    let (ranks, wavelengths) = (128, 16);
-    let fabric = on(ranks, wavelengths);
-    for kind in CollectiveKind::ALL {
-        let names = crate::general_algorithms()
-            .filter(|record| record.collective == kind && (record.accepts)(ranks).is_ok())
-            .map(|record| record.name);
-        let variants = VARIANTS
-            .iter()
-            .filter(|_| kind == CollectiveKind::AllReduce);
-        let named: Vec<(&str, Plan)> = names
-            .chain(variants.copied())
-            .map(|name| {
-                (
-                    name,
-                    plan_with(kind, name, &fabric.to_string(), "auto").unwrap(),
-                )
-            })
-            .collect();
-        let policies = [Policy::EveryStep, Policy::OnChange];
-        let cases = iproduct!(policies, (10..=30).step_by(2));
-        for (policy, exponent) in some_of(cases, 7) {
-            let size = format!("{}B", 1u64 << exponent);
-            let collective = Collective::new(kind, ranks).unwrap();
-            let ours = check("auto", &fabric, collective, &size, policy);
-            let time = |plan: &Plan| -> Time {
-                let size = size.parse().unwrap();
-                simulate::simulate(plan, size, policy, "circuit")
-                    .unwrap()
-                    .time
-            };
-            for (name, plan) in &named {
-                assert!(
-                    time(&ours) <= time(plan),
-                    "{kind} {size} {policy:?}: {} takes {}, {name} {}",
-                    ours.algorithm,
-                    time(&ours),
-                    time(plan)
-                );
-            }
-        }
     }
 }
 

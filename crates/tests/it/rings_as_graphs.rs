@@ -6,6 +6,7 @@ use opticoll::family::wdm_graph::{GraphLight, RingAndGraph, WdmGraph};
 use opticoll::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll::plan::Plan;
 use opticoll::planner::{self, Planned, PlanningTask};
+use opticoll::simulate::outcome::Outcome;
 use opticoll::simulate::{Policy, TimingModel};
 use opticoll::spec::Spec;
 use opticoll::units::Bytes;
@@ -15,12 +16,12 @@ use crate::{leaves_out, rows};
 /// Rings and the graphs that form them, with the vertices of the graph in the order of the nodes.
 /// Both have the options of the third cell.
 const MACHINES: &str = "\
-ranks=6 | ranks=6,links=0-1+1-2+2-3+3-4+4-5+5-0 | wavelengths=3 | 0 1 2 3 4 5
+ranks=6 | ranks=6,links=0-1+1-2+2-3+3-4+4-5+5-0 | wavelengths=3,conversion=1ns,flit=32B | 0 1 2 3 4 5
 ranks=8 | ranks=8,links=7-0+6-7+5-6+4-5+3>4+4>3+2-3+1-2+0-1 | wavelengths=4,fibres=2
     | 0 1 2 3 4 5 6 7
 ranks=5 | ranks=5,links=0-1+1-2+2-3+3-4+4-0 | wavelengths=2,converters=full | 0 1 2 3 4
 ranks=7,ports=2 | ranks=7,links=0-1+1-2+2-3+3-4+4-5+5-6+6-0,transmitters=2,receivers=2
-    | wavelengths=4 | 0 1 2 3 4 5 6
+    | wavelengths=4,dead=1+2 | 0 1 2 3 4 5 6
 ranks=6,propagation=5us | ranks=6,links=0-1+1-2+2-3+3-4+4-5+5-0,latency=5us
     | wavelengths=2,reach=2 | 0 1 2 3 4 5
 ranks=6,broken=5-0 | ranks=6,links=0-1+1-2+2-3+3-4+4-5 | wavelengths=4 | 0 1 2 3 4 5
@@ -132,8 +133,10 @@ fn check(
     compare(&on_ring, &on_graph.plan, nodes, &case);
     for (policy, _) in ring.circuits().unwrap().policies() {
         let method = TimingModel::from(policy.parse::<Policy>().unwrap());
-        let time = |plan: &Plan| opticoll::simulate::run(plan, size, &method).unwrap().time;
-        assert_eq!(time(&on_ring), time(&on_graph.plan), "{case}: {policy}");
+        let [of_ring, of_graph] = [&on_ring, &on_graph.plan]
+            .map(|plan| opticoll::simulate::run(plan, size, &method).unwrap());
+        let rows = |of: Outcome| (of.time, of.slots, of.ranks, of.reconfigurations);
+        assert_eq!(rows(of_ring), rows(of_graph), "{case}: {policy}");
         let bound = |fabric: &Fabric| planner::time_bound(fabric, &collective, size, &method);
         let [of_ring, of_graph] = [&ring, &graph].map(|fabric| bound(fabric).unwrap());
         assert_eq!(of_ring, of_graph, "{case}: {policy}");

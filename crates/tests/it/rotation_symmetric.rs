@@ -123,29 +123,6 @@ fn folding_what_was_unfolded_gives_the_same_and_both_are_proved() {
 }
 
 #[test]
-fn larger_plans_are_proved_both_ways() {
-    for (ranks, wavelengths, pieces) in [
-        (128, 8, 1),
-        (256, 16, 3),
-        (512, 16, 1),
-        (512, 64, 2),
-        (360, 12, 1),
-    ] {
-        for plan in folded_plans(
-            &format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}"),
-            pieces,
-        ) {
-            assert_eq!(verify(&plan), [], "{ranks} {wavelengths} {pieces}");
-            assert_eq!(
-                verify(&plan.expanded()),
-                [],
-                "{ranks} {wavelengths} {pieces}"
-            );
-        }
-    }
-}
-
-#[test]
 fn a_plan_is_folded_only_if_it_is_its_own_rotation() {
     let (mut folded, mut not) = (0, 0);
     for record in crate::general_algorithms() {

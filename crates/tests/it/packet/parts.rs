@@ -208,20 +208,6 @@ fn collectives_end_at_the_same_event_on_any_number_of_cores() {
 }
 
 #[test]
-fn a_large_network_side_by_side_is_the_same() {
-    // 1056 terminals: hundreds of events in the time in which parts do not touch one another.
-    let fabric = balanced(4);
-    for routing in [PacketRouting::Minimal, PacketRouting::Adaptive] {
-        let options = PacketOptions {
-            routing,
-            ..cut(2048, 512)
-        };
-        let work = alone(Pattern::Uniform, 1000, 10);
-        check(&format!("{routing:?}"), &fabric, &work, &options).unwrap();
-    }
-}
-
-#[test]
 fn a_deadlock_is_the_same_circle_on_any_number_of_cores() {
     let fabric = balanced(2);
     let options = PacketOptions {

@@ -237,22 +237,6 @@ fn two_tasks_run_side_by_side_where_their_ports_differ_and_nowhere_else() {
     );
 }
 
-#[test]
-fn tasks_on_other_machines_are_refused() {
-    let on = |options: &str| {
-        let fabric = format!("wss_grid:rows=2,columns=2,{options}");
-        proved(CollectiveKind::AllReduce, "ring", &fabric)
-    };
-    let (left, right) = (on("nodes=0+2"), on("nodes=1+3,plan=cyclic,wavelengths=3"));
-    assert!(run_tasks(&[task(&left), task(&right)]).is_ok());
-    for other in ["nodes=1+3,rate=8Gb/s", "nodes=1+3,dead_ports=row0.0"] {
-        let other = on(other);
-        let refused = run_tasks(&[task(&left), task(&other)]);
-        assert!(matches!(refused, Err(SimulationError::Fabric { .. })));
-        assert_eq!(verify::tasks(&[&left, &other]).len(), 1);
-    }
-}
-
 /// Plans halving and doubling anew after a failure; returns the slowdown and the name of the
 /// new wavelength plan.
 fn replanned(plan: &str, wound: &str) -> Result<(f64, String), PlannerError> {
