@@ -130,9 +130,10 @@ def judged(text: str) -> tuple[set[str] | None, set[str] | None]:
 
 
 def cases(seed: int) -> Iterator[str]:
-    """Yields the text of a drawn plan, and of four of its mutants."""
+    """Yields the text of a drawn plan and of its mutants, of which two have another option."""
     chance = random.Random(seed)
     plan = drawn_plan(chance)
     yield plan
-    for changes in (1, 1, 2, 3):
-        yield reduce(lambda text, _: mutated(text, chance), range(changes), plan)
+    for changes in (0, 0, 1, 2, 3):
+        start = plan if changes else mutated(plan, chance, ["option"])
+        yield reduce(lambda text, _: mutated(text, chance), range(changes), start)

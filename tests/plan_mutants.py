@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from math import prod
 
 from test_reference import CASES
 
 TRANSFERS = ("copy", "reduce", "multicast", "aggregate")
 OTHER_ACTION = {"copy": "reduce", "reduce": "copy", "multicast": "copy", "aggregate": "reduce"}
-GRAPHS = re.compile("wdm_(?!ring)")
 
 Lines = list[str]
 
 
-def options_by_family() -> dict[str, list[str]]:
-    """Returns the options of the plans made by hand; those of all graphs of fibres together."""
-    found: dict[str, list[str]] = {}
+def family_of(fabric: str) -> str:
+    """Returns the family of a specification; of all graphs of fibres `wdm_graph`."""
+    family = fabric.partition(":")[0]
+    return "wdm_graph" if family.startswith("wdm_") and family != "wdm_ring" else family
+
+
+def options_by_family() -> dict[str, dict[str, list[str]]]:
+    """Returns the values of each option in the fabrics of the plans made by hand."""
+    found: dict[str, dict[str, list[str]]] = {}
     for text, _ in CASES.values():
-        family, _, options = text.split("\n")[2].removeprefix("fabric ").partition(":")
-        known = found.setdefault(GRAPHS.sub("graph_", family)[:6], [])
-        known += [one for one in options.split(",") if not one.startswith(("ranks", "links"))]
+        fabric = text.split("\n")[2].removeprefix("fabric ")
+        for option in fabric.partition(":")[2].split(","):
+            key, _, value = option.partition("=")
+            if key not in ("ranks", "links"):
+                found.setdefault(family_of(fabric), {}).setdefault(key, []).append(value)
     return found
 
 
@@ -40,15 +48,16 @@ def changed_number(line: str, chance: random.Random) -> str:
 
 def changed_option(line: str, chance: random.Random) -> str:
     """Leaves out an option of a fabric, or adds one of a plan by hand on the same family."""
-    head, _, text = line.partition(":")
+    family, _, text = line.removeprefix("fabric ").partition(":")
     options = dict(one.partition("=")[::2] for one in text.split(","))
-    known = OPTIONS.get(GRAPHS.sub("graph_", head.removeprefix("fabric "))[:6], [])
+    known = OPTIONS.get(family_of(family), {})
     if chance.random() < 0.4 or not known:
         del options[chance.choice(list(options))]
     else:
-        key, _, value = chance.choice(known).partition("=")
-        options[key] = value
-    return f"{head}:" + ",".join(f"{key}={value}" for key, value in options.items())
+        key = chance.choice(list(known))
+        options[key] = chance.choice(known[key])
+    words = ",".join(f"{key}={value}" for key, value in options.items())
+    return f"fabric {family}:{words}"
 
 
 def changed_light(line: str, other: str, chance: random.Random) -> str:
@@ -98,15 +107,16 @@ def moved(lines: Lines, at: int, chance: random.Random) -> Lines:
 KINDS = [
     *["number"] * 6,
     *["light"] * 3,
-    *("drop", "double", "single", "action", "slot", "slot", "relay", "option", "option", "steps"),
+    *["option"] * 2,
+    *("drop", "double", "single", "action", "slot", "slot", "relay", "steps"),
 ]
 
 
-def mutated(text: str, chance: random.Random) -> str:
+def mutated(text: str, chance: random.Random, kinds: Sequence[str] = KINDS) -> str:
     """Returns the text of a plan with one change; the count at its end is that of its transfers."""
     *lines, end = text.splitlines()
     places = [n for n, line in enumerate(lines) if line.startswith(TRANSFERS)]
-    kind = chance.choice(KINDS)
+    kind = chance.choice(kinds)
     if kind == "option" or not places:
         lines[2] = changed_option(lines[2], chance)
     elif kind == "steps":

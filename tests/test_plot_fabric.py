@@ -129,17 +129,6 @@ def test_every_rule_starts_messages_in_order() -> None:
         plan.message_times("1MiB", "stpe")
 
 
-@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
-def test_the_same_plan_gives_the_same_bytes(suffix: str, tmp_path: Path) -> None:
-    plan = opticoll.plan("all_to_all", "torus:dims=3x3", "pairwise")
-    for name in ("a", "b"):
-        plot.fabric(plan, tmp_path / f"{name}.{suffix}", size=4096)
-        plot.messages(plan, tmp_path / f"{name}m.{suffix}", size=4096)
-    for kind in ("", "m"):
-        first, second = (tmp_path / f"{name}{kind}.{suffix}" for name in ("a", "b"))
-        assert first.read_bytes() == second.read_bytes()
-
-
 @pytest.mark.parametrize("options", [[], ["--slot", "1"], ["--view", "space_time"]])
 def test_show_draws_electrical_plans(run: Run, options: list[str], tmp_path: Path) -> None:
     path = tmp_path / "x.svg"

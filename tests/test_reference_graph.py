@@ -41,7 +41,7 @@ def test_links_are_numbered_as_by_the_core() -> None:
 def test_both_judge_drawn_plans_and_mutants_alike() -> None:
     fates: Counter[str] = Counter()
     kinds: set[str] = set()
-    for seed in range(2000 if ALL_CASES else 150):
+    for seed in range(2000 if ALL_CASES else 400):
         for text in cases(seed):
             core, reference = judged(text)
             assert core == reference, text
