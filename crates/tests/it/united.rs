@@ -149,6 +149,39 @@ fn a_united_plan_with_a_mistake_is_refused() {
         }
     }
     assert!(kinds(&less, &groups).contains(&ViolationKind::Missing));
+    let chunks = collective.chunks();
+    for missing in verify_groups(&less, &groups, collective) {
+        let (rank, chunk) = (missing.rank.unwrap(), missing.chunk.unwrap());
+        let group = groups
+            .iter()
+            .position(|group| group.contains(&rank))
+            .unwrap();
+        assert_eq!(chunk / chunks, group as u32);
+        let start = format!("group {group}: at the end rank {rank} holds chunk {chunk} without");
+        assert!(missing.sentence.starts_with(&start), "{}", missing.sentence);
+    }
+    // A transfer more: the sentence names the transfer and its ranks as in the united plan.
+    let mut more = united.plan.clone();
+    let slot = more.slots();
+    more.schedule.begin_step();
+    more.schedule.push(united.plan.schedule.transfer(last));
+    more.slot.push(slot);
+    more.step_slots.push(slot..slot + 1);
+    more.light.push(united.plan.light[last]);
+    let found = verify_groups(&more, &groups, collective).into_iter();
+    let twice: Vec<_> = found
+        .filter(|one| one.kind == ViolationKind::Duplicate)
+        .collect();
+    assert!(!twice.is_empty());
+    for twice in twice {
+        let index = twice.transfers[0];
+        let named = more.schedule.transfer(index);
+        let name = format!("{index} (rank {} to {})", named.source, named.destination);
+        assert!(twice.sentence.contains(&name), "{} {name}", twice.sentence);
+        assert_eq!(twice.rank, Some(named.destination));
+        assert!((named.chunk..named.chunk + named.count).contains(&twice.chunk.unwrap()));
+        assert_eq!(twice.slot, Some(more.slot[index]));
+    }
     let mut shared = united.plan.clone();
     let first = shared.schedule.step(0);
     shared.light[first].fill(united.plan.light[0]);

@@ -186,6 +186,7 @@ fn for_first_copies(
             &violation.sentence,
             |first| numbers.name(first, 0, 0),
             chunk,
+            |rank| rank,
         );
         let likewise = match violation.transfers.is_empty() && violation.chunk.is_none() {
             true => "",
@@ -436,7 +437,7 @@ fn for_circuits(
         let (first, stripe, piece) = copy(transfer);
         numbers.name(first, stripe, piece)
     };
-    let sentence = renumbered(&violation.sentence, name, u64::from);
+    let sentence = renumbered(&violation.sentence, name, u64::from, |rank| rank);
     let sentence = sentence
         .split_once(": ")
         .map_or("", |(_, sentence)| sentence);

@@ -167,11 +167,12 @@ pub(super) fn pair_violation(
 }
 
 /// Returns `sentence` with new numbers: `transfer` converts numbers of transfers (as [`named`]
-/// writes them), and `chunk` converts numbers of chunks.
+/// writes them), `chunk` converts numbers of chunks, and `rank` converts numbers of ranks.
 pub(super) fn renumbered(
     sentence: &str,
     transfer: impl Fn(usize) -> String,
     chunk: impl Fn(u32) -> u64,
+    rank: impl Fn(u32) -> u32,
 ) -> String {
     let words: Vec<&str> = sentence.split(' ').collect();
     let number = |(index, word): (usize, &str)| {
@@ -182,8 +183,12 @@ pub(super) fn renumbered(
         if after == Some("(rank") {
             return word.parse().map_or_else(|_| word.into(), &transfer);
         }
+        // The second rank of `17 (rank 0 to 4)`.
+        let is_second = before == Some("to") && index >= 3 && words[index - 3] == "(rank";
         match (before, digits.parse()) {
             (Some("chunk"), Ok(number)) => format!("{}{punctuation}", chunk(number)),
+            (Some("rank" | "(rank"), Ok(number)) => format!("{}{punctuation}", rank(number)),
+            (_, Ok(number)) if is_second => format!("{}{punctuation}", rank(number)),
             _ => word.into(),
         }
     };

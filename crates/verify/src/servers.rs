@@ -179,7 +179,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
         (rules.check)(&own.plan, &all, &order, &mut own_report);
         for violation in own_report.finish() {
             let number = |transfer: usize| own.transfers[transfer].to_string();
-            let sentence = renumbered(&violation.sentence, number, u64::from);
+            let sentence = renumbered(&violation.sentence, number, u64::from, |rank| rank);
             let sentence = match outside.layout {
                 Layout::Rails => format!("rail {copy}, where ranks are servers: {sentence}"),
                 Layout::Flat => sentence,
