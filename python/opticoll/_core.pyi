@@ -2873,13 +2873,15 @@ def plan(
     size_bytes: int | None = None,
     watch: Callable[[str], object] | None = None,
     demand: Demand | None = None,
+    refuse: Callable[[Plan], str | None] | None = None,
     **settings: Unpack[Settings],
 ) -> Plan:
     """Makes a plan by an algorithm, whose schedule gets routes and wavelengths, or by a planner such
     as relay_tree or auto.
 
     A planner plans for `size_bytes` (default: 4 MiB) and for the settings. `auto` calls `watch`
-    with the name of each candidate before it builds the candidate.
+    with the name of each candidate before it builds the candidate. It selects the fastest plan for
+    which `refuse` returns None; otherwise `refuse` returns the reason.
     """
 
 def plans_for(collective: str, algorithm: str, fabric: Fabric) -> bool:

@@ -61,6 +61,9 @@ pub enum PlannerError {
         /// Maximum number of transfers.
         most: u64,
     },
+    /// The plan does not meet the condition of the request, for this reason.
+    #[error("{0}")]
+    Unmet(String),
     /// The root of the collective has left the fabric.
     #[error("the root, node {node}, has left; plan a collective with another root")]
     RootLeft {

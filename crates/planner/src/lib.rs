@@ -319,6 +319,9 @@ impl From<Plan> for Planned {
     }
 }
 
+/// Function that returns why a finished plan must not be selected, in a sentence; `Ok` if it may.
+pub type Condition<'a> = &'a dyn Fn(&Plan) -> Result<(), String>;
+
 /// A request for a plan of a collective on a fabric.
 #[derive(Clone, Copy)]
 pub struct PlanningTask<'a> {
@@ -335,6 +338,8 @@ pub struct PlanningTask<'a> {
     pub assignment: &'a str,
     /// Function that receives the name of each candidate before the candidate is built.
     pub watch: &'a dyn Fn(&str),
+    /// Condition on the plan that `auto` selects. Other planners ignore the condition.
+    pub condition: Option<Condition<'a>>,
 }
 
 /// Size of a request that states none: 4 MiB.
@@ -417,7 +422,12 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
         }
         (_, true) => {
             let size = task.size.unwrap_or(DEFAULT_SIZE);
-            let problem = PlanningProblem::new(fabric, collective, size, task.method, task.watch)?;
+            let problem = PlanningProblem {
+                condition: task
+                    .condition
+                    .filter(|_| planner.is_some_and(|one| one.chooses)),
+                ..PlanningProblem::new(fabric, collective, size, task.method, task.watch)?
+            };
             problem.solve(spec)?
         }
     };
@@ -468,6 +478,8 @@ struct PlanningProblem<'a> {
     wanted: usize,
     /// Function that receives the name of each candidate before the candidate is built.
     watch: &'a dyn Fn(&str),
+    /// Condition on the plan that `auto` selects.
+    condition: Option<Condition<'a>>,
 }
 
 impl<'a> PlanningProblem<'a> {
@@ -497,6 +509,7 @@ impl<'a> PlanningProblem<'a> {
             joined: None,
             wanted: 1,
             watch,
+            condition: None,
         })
     }
 

@@ -37,12 +37,14 @@ pub(crate) fn make_plan(
 /// as relay_tree or auto.
 ///
 /// A planner plans for `size_bytes` (default: 4 MiB) and for the settings. `auto` calls `watch`
-/// with the name of each candidate before it builds the candidate.
+/// with the name of each candidate before it builds the candidate. It selects the fastest plan for
+/// which `refuse` returns None; otherwise `refuse` returns the reason.
 #[pyfunction]
 #[pyo3(name = "plan")]
 #[pyo3(signature = (
     kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None,
     watch: "Callable[[str], object] | None" = None, demand = None,
+    refuse: "Callable[[Plan], str | None] | None" = None,
     **settings: "Unpack[Settings]"
 ))]
 #[allow(clippy::too_many_arguments)]
@@ -56,15 +58,34 @@ pub(crate) fn plan_collective(
     size_bytes: Option<u64>,
     watch: Option<Py<PyAny>>,
     demand: Option<Demand>,
+    refuse: Option<Py<PyAny>>,
     settings: Option<Settings>,
 ) -> PyResult<Plan> {
     let method = method(settings.clone())?;
     let problem = Mutex::new(None);
+    let note = |error: PyErr| {
+        if let Ok(mut problem) = problem.lock() {
+            problem.get_or_insert(error);
+        }
+    };
     let tell = |candidate: &str| {
         let Some(watch) = &watch else { return };
         let called = Python::attach(|py| watch.call1(py, (candidate,)).map(drop));
-        if let (Err(error), Ok(mut problem)) = (called, problem.lock()) {
-            problem.get_or_insert(error);
+        let _ = called.map_err(note);
+    };
+    let refused = |plan: &opticoll::plan::Plan| {
+        let Some(refuse) = &refuse else { return Ok(()) };
+        let reason = Python::attach(|py| {
+            let plan = Plan::from_core(plan.clone());
+            refuse.call1(py, (plan,))?.extract::<Option<String>>(py)
+        });
+        match reason {
+            Ok(None) => Ok(()),
+            Ok(Some(reason)) => Err(reason),
+            Err(error) => {
+                note(error);
+                Err(String::new())
+            }
         }
     };
     let plan = interrupt::run(py, || {
@@ -77,6 +98,7 @@ pub(crate) fn plan_collective(
             method: &method,
             assignment: wavelength,
             watch: &tell,
+            condition: refuse.is_some().then_some(&refused),
         };
         let planned = planner::plan_task(&spec, &task).or_raise()?;
         let chooses =

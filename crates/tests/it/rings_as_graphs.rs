@@ -96,6 +96,7 @@ fn check(
             size: Some(size),
             method: &TimingModel::default(),
             assignment,
+            condition: None,
             watch: &|_| {},
         };
         planner::plan_task(&spec, &task)

@@ -1,7 +1,7 @@
 """Parameters that describe a plan and its size, shared by several commands."""
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -126,12 +126,17 @@ def plan_key(collective: str, parameters: PlanOptions, wavelength: str | None) -
 
 
 def obtain(
-    parameters: Source, wavelength: str | None, watch: Watch, *, as_exported: bool = True
+    parameters: Source,
+    wavelength: str | None,
+    watch: Watch,
+    *,
+    as_exported: bool = True,
+    refuse: Callable[[Plan], str | None] | None = None,
 ) -> Plan:
     """Reads the plan in a file, or plans a collective with options.
 
     If a file was exported from a plan, the plan file in the same folder is read instead, unless
-    `as_exported` is False.
+    `as_exported` is False. `auto` selects no plan that `refuse` gives a reason to refuse.
     """
     if isinstance(parameters.source, Plan):
         return parameters.source
@@ -141,6 +146,8 @@ def obtain(
         except errors.CollectiveError as error:
             raise errors.CollectiveError(f"{error}; nor is there such a plan file") from error
         wanted = request.read_options(kind, parameters, wavelength)
+        if refuse is not None:
+            return wanted.plan(watch.try_candidate, refuse)
         key = partial(plan_key, kind, parameters, wavelength)
         return plan_once(key, partial(wanted.plan, watch.try_candidate))
     stated = {name: getattr(parameters, name) for name in ("algorithm", "root", "demand")}

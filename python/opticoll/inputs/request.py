@@ -61,8 +61,16 @@ class Request:
     wavelength: str
     settings: Settings
 
-    def plan(self, watch: Callable[[str], object] | None = None) -> Plan:
-        """Builds the plan; `watch` is called as in `opticoll.plan`."""
+    def plan(
+        self,
+        watch: Callable[[str], object] | None = None,
+        refuse: Callable[[Plan], str | None] | None = None,
+    ) -> Plan:
+        """Builds the plan; `watch` is called as in `opticoll.plan`.
+
+        `auto` selects among the plans for which `refuse` returns None. For the other plans,
+        `refuse` returns the reason.
+        """
         if self.function is None:
             return _core.plan(
                 self.collective,
@@ -73,6 +81,7 @@ class Request:
                 size_bytes=self.size_bytes,
                 watch=watch,
                 demand=self.demand,
+                refuse=refuse,
                 **self.settings,
             )
         ranks, (function, options) = self.fabric.ranks, self.function

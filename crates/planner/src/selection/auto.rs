@@ -82,12 +82,17 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     choose(&problem)
 }
 
-/// Selects the fastest plan for a collective.
+/// Selects the fastest plan for a collective, among those that meet the condition of the problem.
 pub(crate) fn choose(problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
     let (fabric, collective) = (problem.fabric, &problem.collective);
     let (size, method) = (problem.size, problem.method);
+    // The condition does not apply to plans of which a candidate consists.
+    let of_parts = PlanningProblem {
+        condition: None,
+        ..*problem
+    };
     let (candidates, lower_bound) = interrupt::join(
-        || candidates(problem),
+        || candidates(&of_parts),
         || candidate_bound::collective_bound(fabric, collective, size, method),
     );
     let (candidates, refused) = candidates?;

@@ -13,6 +13,9 @@
 //! simulating one of its stripes, and is built only if it may be the fastest plan
 //! ([`crate::building::striping`]).
 //!
+//! If the problem has a condition, a plan that would be the fastest plan is tested. A plan that
+//! does not meet the condition is refused, and sets no limit.
+//!
 //! If two plans have equal times, the plan with fewer slots wins, then the candidate that was
 //! listed first.
 
@@ -307,7 +310,6 @@ impl<'a> Evaluation<'a> {
                         }
                         Ok(Timed::Plan(plan, outcome)) => {
                             let time = outcome.time;
-                            fastest.push(time);
                             result.time = time;
                             result.slots = plan.slots().into();
                             result.name.clone_from(&plan.algorithm);
@@ -317,7 +319,12 @@ impl<'a> Evaluation<'a> {
                                 outcome: Some(outcome),
                                 place,
                             };
-                            best_plan = Some(plan_found.or(best_plan));
+                            if let Some(error) = self.unmet(&plan_found, best_plan.as_ref()) {
+                                result.left_out = Some(LeftOut::Refused(error));
+                            } else {
+                                fastest.push(time);
+                                best_plan = Some(plan_found.or(best_plan));
+                            }
                         }
                         Ok(Timed::Striped(striping, times)) => {
                             let [lower_bound, most] = times;
@@ -365,12 +372,17 @@ impl<'a> Evaluation<'a> {
             let place = result.left_out.is_none().then_some(*place);
             (result.left_out.is_some(), result.time, result.slots, place)
         });
-        let candidates = results.into_iter().map(|(_, result)| result).collect();
+        let candidates: Vec<_> = results.into_iter().map(|(_, result)| result).collect();
         let (best_plan, outcome) = match best_plan {
             Some(best_plan) => (Some((best_plan.plan, best_plan.time)), best_plan.outcome),
             None => (None, None),
         };
-        let fastest = best_plan.ok_or_else(|| match first_refusal {
+        // If no plan meets the condition, the error is that of the fastest plan.
+        let unmet = candidates.iter().find_map(|result| match &result.left_out {
+            Some(LeftOut::Refused(error @ PlannerError::Unmet(_))) => Some(error),
+            _ => None,
+        });
+        let fastest = best_plan.ok_or_else(|| match unmet.cloned().or(first_refusal) {
             Some(PlannerError::Memory(much)) => memory::refuse(much),
             Some(other)
                 if self.problem.limit.is_none()
@@ -387,6 +399,16 @@ impl<'a> Evaluation<'a> {
             outcome: outcome.filter(|_| self.has_circuits()),
             candidates,
         })
+    }
+
+    /// Returns an error if a plan would be the best plan, but does not meet the condition of the
+    /// problem.
+    fn unmet(&self, found: &Best, best_plan: Option<&Best>) -> Option<PlannerError> {
+        let condition = self.problem.condition?;
+        match best_plan {
+            Some(best_plan) if best_plan.order() < found.order() => None,
+            _ => condition(&found.plan).err().map(PlannerError::Unmet),
+        }
     }
 
     /// Returns the plan of the fastest candidate, with the results of all candidates.
@@ -413,6 +435,8 @@ impl<'a> Evaluation<'a> {
             Built::Striped(striping) => {
                 let sizes = striping.sizes(self.problem.size, self.has_barriers());
                 let single = sizes[0] == sizes[1] || self.problem.wanted <= 1;
+                // Only a plan that was built shows whether it meets the condition.
+                let single = single && self.problem.condition.is_none();
                 match self.is_timed_by_circuits() && single {
                     true => return self.time_stripe(striping, sizes, limit),
                     false => striping.plan()?.into(),
