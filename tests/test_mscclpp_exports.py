@@ -88,3 +88,24 @@ def test_protocols_of_nccl_are_refused(run: Run, tmp_path: Path, protocol: str) 
     finished = run("export", *asked, "--output", tmp_path / "plan.mscclpp.json")
     assert finished.code != 0
     assert f"plans of MSCCL++ have ll or simple, not {protocol}" in finished.err
+
+
+def test_errors_name_the_formats_that_an_ending_leaves_open(run: Run, tmp_path: Path) -> None:
+    finished = run(
+        *("export", "all_reduce", "--fabric", "dgx_a100", "--output", tmp_path / "ours.json")
+    )
+    assert "the ending .json stands for te_ccl; --format names another" in finished.err
+    assert "such as mscclpp" in finished.err
+    unknown = tmp_path / "theirs.json"
+    unknown.write_text('{"gpus": []}')
+    finished = run("verify", unknown)
+    assert "content of no format that ends in .json (mscclpp, te_ccl, sccl)" in finished.err
+
+
+def test_the_name_of_a_trace_leads_to_the_file_of_its_first_rank(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "ours.et"
+    fabric = ("--fabric", "crossbar:ranks=2")
+    assert run("export", "all_gather", *fabric, "--output", path).code == 0
+    finished = run("verify", path)
+    assert f"there is no file `{path}`; the file of its first rank is" in finished.err
+    assert run("verify", tmp_path / "ours.0.et").code == 0

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from filecmp import cmp
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -155,7 +155,7 @@ def export(
         check_protocol(form)
         options["protocol"] = protocol
     with_plan = form.name in TRACES if plan.fabric.electrical else form.holds != "rows"
-    with together():
+    with together(), _naming_guess(None if format else form, place):
         if not with_plan and not plan.names_routes:
             return form.write(CONTENTS[form.holds](plan), *sizes, place, **options) or [place]
         beside = place.with_name(f"{place.name}.plan")
@@ -165,6 +165,27 @@ def export(
             plan = Plan.from_text(plan.to_text())
         written = form.write(CONTENTS[form.holds](plan), *sizes, place, **options) or [place]
         return [*written, beside]
+
+
+@contextmanager
+def _naming_guess(guess: Format | None, place: Path) -> Iterator[None]:
+    """Adds to an error that the ending of the file decided the format, if other formats end so."""
+    try:
+        yield
+    except OpticollError as error:
+        if guess is None or place.suffix not in guess.suffixes:
+            raise
+        others = [
+            form.name
+            for form in KNOWN.values()
+            if form is not guess and any(end.endswith(place.suffix) for end in form.suffixes)
+        ]
+        if not others:
+            raise
+        raise UsageError(
+            f"{error}; the ending {place.suffix} stands for {guess.name}; --format names another "
+            f"format, such as {others[0]}"
+        ) from error
 
 
 def plan_beside(path: str | os.PathLike[str]) -> Path | None:

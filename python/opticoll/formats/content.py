@@ -15,6 +15,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO
 
 from opticoll._core import take_memory
@@ -184,7 +185,9 @@ def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
                 file.seek(0)
             return file.read(BEGINNING_BYTES if most is None else -1)
     except FileNotFoundError as error:
-        raise FileError(f"there is no file `{path}`") from error
+        first = Path(path).with_suffix(".0.et")
+        hint = f"; the file of its first rank is `{first}`" if first.is_file() else ""
+        raise FileError(f"there is no file `{path}`{hint}") from error
     except OSError as error:
         raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
 

@@ -63,8 +63,19 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
         # Among these formats, only Chakra traces are a folder, with a file for each rank.
         return KNOWN["chakra"]
     form = formats.recognized_format(beginning(path), path, "a plan or schedule", *KINDS)
-    named = (form for form in KNOWN.values() if Path(path).suffix.lower() in form.suffixes)
-    return form or next(named, KNOWN["plan"])
+    ending = Path(path).suffix.lower()
+    named = [
+        form
+        for form in KNOWN.values()
+        if ending and any(suffix.endswith(ending) for suffix in form.suffixes)
+    ]
+    if form is None and len(named) > 1:
+        names = ", ".join(form.name for form in named)
+        raise errors.ConfigError(
+            f"`{path}` has the content of no format that ends in {ending} ({names}); to read it "
+            "as one of them, give --format to `opticoll verify` or `opticoll import`"
+        )
+    return form or next(iter(named), KNOWN["plan"])
 
 
 def read_program(path: str | os.PathLike[str], name: str | None = None) -> Program:
