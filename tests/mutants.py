@@ -234,6 +234,8 @@ def _changes_of_operations(
                 yield "resize", partial(changed, (*key, "size"), buffer["size"] + 1)
                 if "type" in buffer:
                     yield "buffer", partial(changed, (*key, "type"), _OTHER[buffer["type"]])
+                for name in {"buffer_id", "switch_channel_id"} & {*buffer}:
+                    yield "channel", partial(changed, (*key, name), (buffer[name] + 1) % 3)
         if "src_buff" in one:
             yield "resize", partial(changed, (*path, at), longer)
         for name in {"channel_ids", "semaphore_ids"} & {*one}:

