@@ -54,11 +54,11 @@ const A100: Fitted = Fitted {
     ..H100
 };
 
-/// `depth` and `launch` are fitted to 622 products, and the constants of attention to 32 kernels with
-/// 65,536 queries in all heads or more, that SimuMax measured on B200 alone
+/// `depth` and `launch` are fitted to 622 products, and the constants of attention to 32 kernels
+/// with 65,536 queries in all heads or more, that SimuMax measured on B200 alone
 /// (`configs/system/b200_bf16_ceperm.json` at commit 4dcaae5). Heads wider than 128 are no faster
-/// there, so `head` is 0. `products` is fitted to 12 iterations of Llama 3 on 8 B200 by SimuMax; the
-/// products alone reach 0.506. `memory` is an earlier fit to these iterations.
+/// there, so `head` is 0. `products` is fitted to 12 iterations of Llama 3 on 8 B200 by SimuMax;
+/// the products alone reach 0.506. `memory` is an earlier fit to these iterations.
 const B200: Fitted = Fitted {
     products: 0.473,
     depth: 86.0,
