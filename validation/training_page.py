@@ -116,7 +116,7 @@ SETS = (
     Set(
         "B200, SimuMax",
         "s",
-        "two constants of `b200`, to 12 rows",
+        "`products` of `b200`, to 12 rows",
         lambda: _times(_b200()),
     ),
     Set("Memory, Korthikanti et al.", "GiB", "nothing", _figure_1),

@@ -162,10 +162,13 @@ B200_PRACTICE: dict[str, Any] = {
     "sharded": 1,
     "main_gradients": "float32",
     "loss": "fused",
+    "buckets": "all",
+    "overlap": False,
     "contention": "none",
 }
 """Options of Megatron-LM in these runs: distributed optimizer, gradients accumulated in 32 bits,
-fused loss of Transformer Engine."""
+fused loss of Transformer Engine, no overlap of exchanges: the launch scripts set no option
+`--overlap-grad-reduce`, and section 3.3 of `b200_real_repro_guide.md` there says so."""
 
 
 def b200(device: str = "b200") -> Iterator[Row]:
