@@ -41,6 +41,8 @@ KINDS = {
     "wavelengths": "`--wavelength` says how wavelengths are assigned.",
     "models": "`opticoll train --model` takes these.",
     "devices": "`opticoll train --device` takes these.",
+    "skews": "`--expert-skew` of `opticoll train` and `opticoll experts` takes these rules for the "
+    "weights of experts. [Skews](../experts.md#skews) explains them.",
     "components": "A loss of a fabric may name a component, such as `switch_loss=palomar`; see "
     "[Loss of light](../loss.md). [Cost and power](../cost-and-power.md) explains sums of power. "
     "Each line is the value of one source.",

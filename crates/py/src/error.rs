@@ -61,8 +61,7 @@ exceptions! {
         Some("see `opticoll list simulators`, `opticoll list policies` and `opticoll list \
             settings`");
     TrainingError(OpticollError): "A model, a device or a setting of a training run is unknown or \
-        out of range.",
-        Some("see `opticoll list models` and `opticoll list devices`");
+        out of range.", None;
     MemoryLimitError(OpticollError): "A computation would need more memory than the limit.",
         Some("allow more by --memory-limit, such as 64GiB, or try fewer ranks");
     TraceError(OpticollError): "The trace of a program is malformed or cannot be replayed; the \
@@ -104,7 +103,23 @@ raised_as! {
     AlgorithmProblem => AlgorithmError;
     SpecError => AlgorithmError;
     PlanTextError => PlanFileError;
-    TrainingProblem => TrainingError;
+}
+
+impl IntoPyErr for TrainingProblem {
+    fn into_py_err(self) -> PyErr {
+        let error = TrainingError::new_err(self.to_string());
+        let hint = match &self {
+            TrainingProblem::Unknown { what, .. }
+            | TrainingProblem::Spec(SpecError::Unknown { what, .. }) => {
+                format!("see `opticoll list {what}s`")
+            }
+            TrainingProblem::Spec(
+                SpecError::UnknownOption { name, .. } | SpecError::Value { name, .. },
+            ) => format!("see `opticoll list {name}`"),
+            _ => return error,
+        };
+        with(error, "hint", hint)
+    }
 }
 
 impl IntoPyErr for FabricProblem {

@@ -10,6 +10,7 @@ use opticoll::placement::wdm_ring::placement;
 use opticoll::simulate::SettingRecord;
 use opticoll::simulate::setting::HelpLevel;
 use opticoll::spec::OptionRecord;
+use opticoll::workload::training::experts::skews;
 use opticoll::workload::training::{device, models as training_models};
 use opticoll::{algorithms, fabric, planner, simulate};
 use pyo3::exceptions::PyKeyError;
@@ -122,6 +123,7 @@ const KINDS: &[Kind] = &[
     ("policies", cited!(simulate::POLICIES)),
     ("models", models),
     ("devices", devices),
+    ("skews", skews),
     ("components", components),
     ("libraries", libraries),
     ("collectives", collectives),
@@ -311,6 +313,15 @@ fn devices() -> Vec<Record> {
         ..Record::new(device.name, device.summary, device.citation)
     };
     device::DEVICES.iter().map(record).collect()
+}
+
+/// Returns the records of all rules for the weights of experts.
+fn skews() -> Vec<Record> {
+    let record = |rule: &skews::SkewRule| Record {
+        options: rule.options.iter().map(option).collect(),
+        ..Record::new(rule.name, rule.summary, "")
+    };
+    skews::SKEWS.iter().map(record).collect()
 }
 
 /// Returns the records of all optical components. The options of a record are its published values,

@@ -25,6 +25,7 @@ OPTION_KINDS = {
     "collective": ("collectives",),
     "congestion": ("congestion_policies",),
     "device": ("devices",),
+    "expert_skew": ("skews",),
     "fabric": ("fabrics", "presets"),
     "instead": ("algorithms",),
     "kind": KINDS,

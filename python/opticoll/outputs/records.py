@@ -24,6 +24,7 @@ Kind = Literal[
     "wavelengths",
     "models",
     "devices",
+    "skews",
     "components",
     "libraries",
 ]
