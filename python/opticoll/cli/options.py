@@ -94,6 +94,22 @@ DemandOption = Annotated[
         group=FURTHER,
     ),
 ]
+EXPERT_SKEW = (
+    "Skew of tokens among experts: a rule such as zipf:exponent=1.2 (see `opticoll list skews`), "
+    "or a .csv file of weights by layer (default: none, all experts alike)"
+)
+CAPACITY_FACTOR = (
+    "Capacity of an expert as a multiple of its even share, such as 1.25; tokens above it are "
+    "dropped (default: none, no tokens are dropped)"
+)
+EXPERT_COPIES = "Number of further copies of the most loaded experts of a layer"
+EXPERT_PLACEMENT = (
+    "Placement of experts on ranks: in the order of their numbers, or by load (default: order)"
+)
+EXPERT_CHUNKS = (
+    "Number of chunks in which tokens are sent to experts while the experts compute for earlier "
+    "chunks"
+)
 InputFormatOption = Annotated[
     str | None,
     Parameter(

@@ -17,7 +17,16 @@ from opticoll import _core
 from opticoll._core import Fabric, GroupedTraining, TrainingModel
 from opticoll.cli.arguments import settings_on
 from opticoll.cli.option_types import argument, count, option, whole
-from opticoll.cli.options import FURTHER, FURTHER_METHOD, FabricOption
+from opticoll.cli.options import (
+    CAPACITY_FACTOR,
+    EXPERT_CHUNKS,
+    EXPERT_COPIES,
+    EXPERT_PLACEMENT,
+    EXPERT_SKEW,
+    FURTHER,
+    FURTHER_METHOD,
+    FabricOption,
+)
 from opticoll.cli.runner import Command, on_command_line
 from opticoll.errors import UsageError
 from opticoll.inputs.expert_skew import capacity_millionths, read_skew, write_table
@@ -64,10 +73,7 @@ class Parameters:
         "Accelerator, such as h100; see `opticoll list devices` "
         f"(default: {known_names('devices')[0]})"
     )
-    expert_skew: str | None = option(
-        "Skew of tokens among experts: a rule such as zipf:exponent=1.2 or hot_rank, or a "
-        ".csv file of weights by layer (default: none, all experts alike)"
-    )
+    expert_skew: str | None = option(EXPERT_SKEW)
     layer: int | None = option(
         "Layer with experts, from 0 on (default: 0)",
         converter=whole(least=0, most=MAX_NUMBER),
@@ -79,20 +85,13 @@ class Parameters:
         group=FURTHER,
     )
     capacity_factor: str | None = option(
-        "Capacity of an expert as a multiple of its even share, such as 1.25; tokens "
-        "above it are dropped (default: none, no tokens are dropped)",
+        CAPACITY_FACTOR,
         group=FURTHER,
         allow_leading_hyphen=True,
     )
-    replicate_experts: str | None = option(
-        "Number of further copies of the most loaded experts, or auto (default: 0)"
-    )
-    expert_placement: Literal["order", "load"] | None = option(
-        "Placement of experts on ranks: in the order of their numbers, or by load (default: order)"
-    )
-    expert_chunks: str | None = option(
-        "Number of chunks in which tokens are sent to experts, or auto (default: 1)"
-    )
+    replicate_experts: str | None = option(f"{EXPERT_COPIES}, or auto (default: 0)")
+    expert_placement: Literal["order", "load"] | None = option(EXPERT_PLACEMENT)
+    expert_chunks: str | None = option(f"{EXPERT_CHUNKS}, or auto (default: 1)")
     algorithm: str | None = option("Algorithm of both exchanges (default: auto)")
     weights: Path | None = option(
         "File to write with the weights of the skew, .csv, as --expert-skew reads it "

@@ -20,6 +20,11 @@ from opticoll._core import Fabric, Outcome, TimedModel, check_buckets, format_si
 from opticoll.cli.arguments import settings_on
 from opticoll.cli.option_types import count, option, whole
 from opticoll.cli.options import (
+    CAPACITY_FACTOR,
+    EXPERT_CHUNKS,
+    EXPERT_COPIES,
+    EXPERT_PLACEMENT,
+    EXPERT_SKEW,
     FURTHER,
     GROUPS,
     METHOD,
@@ -160,28 +165,25 @@ class Train:
         GROUPS,
     )
     expert_skew: str | None = option(
-        "Skew of tokens among experts: a rule such as zipf:exponent=1.2 or hot_rank, or a "
-        ".csv file of weights by layer (default: none, all experts alike)",
+        EXPERT_SKEW,
         group=GROUPS,
     )
     capacity_factor: str | None = option(
-        "Capacity of an expert as a multiple of its even share, such as 1.25; tokens "
-        "above it are dropped (default: none, no tokens are dropped)",
+        CAPACITY_FACTOR,
         group=GROUPS,
         allow_leading_hyphen=True,
     )
     replicate_experts: int | None = option(
-        "Number of further copies of the most loaded experts of a layer (default: 0)",
+        f"{EXPERT_COPIES} (default: 0)",
         converter=whole(least=0, most=MAX_RANKS),
         group=GROUPS,
     )
     expert_placement: Literal["order", "load"] | None = option(
-        "Placement of experts on ranks: in the order of their numbers, or by load (default: order)",
+        EXPERT_PLACEMENT,
         group=GROUPS,
     )
     expert_chunks: int | None = count(
-        "Number of chunks in which tokens are sent to experts while the experts compute for "
-        "earlier chunks (default: 1)",
+        f"{EXPERT_CHUNKS} (default: 1)",
         MAX_RANKS,
         GROUPS,
     )
