@@ -2680,6 +2680,9 @@ def concurrent_flow_bound(
     `lengths` prove no bound.
     """
 
+def check_algorithm(collective: str, name: str) -> None:
+    """Checks that an algorithm of a collective has this name."""
+
 def delivered_plan(runs: Outcome, plan: Plan, run: int, collective: int) -> Plan:
     """Returns the transfers of one copy of `plan` in the order of their arrival, as a plan for the
     verifier. `run` is the index of the replication, and `collective` is the index of the copy.

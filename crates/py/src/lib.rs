@@ -82,7 +82,7 @@ mod _core {
     #[pymodule_export]
     use crate::memory::{memory_limit, set_memory_limit, take_memory};
     #[pymodule_export]
-    use crate::method::check_settings;
+    use crate::method::{check_algorithm, check_settings};
     #[pymodule_export]
     use crate::packets::{expected_traffic, simulate_traffic};
     #[pymodule_export]

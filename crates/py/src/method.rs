@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use opticoll::planner;
 use opticoll::simulate::TimingModel;
 use opticoll::units::Bytes;
 use opticoll::workload::expand::Algorithms;
@@ -66,6 +67,13 @@ pub(crate) fn named_algorithms(names: &BTreeMap<String, String>) -> PyResult<Alg
         algorithms = algorithms.with(kind, algorithm.parse().or_raise()?);
     }
     Ok(algorithms)
+}
+
+/// Checks that an algorithm of a collective has this name.
+#[pyfunction]
+pub(crate) fn check_algorithm(collective: &str, name: &str) -> PyResult<()> {
+    let kind = collective.parse().or_raise()?;
+    planner::check_name(kind, name).or_raise()
 }
 
 /// Checks that settings are valid for at least one plan.

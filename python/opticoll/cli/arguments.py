@@ -1,6 +1,7 @@
 """Parameters that describe a plan and its size, shared by several commands."""
 
 import os
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +26,7 @@ from opticoll.inputs import imported, message_costs, request
 from opticoll.inputs.fabric_files import parse_fabric
 from opticoll.inputs.plan_cache import plan_once
 from opticoll.inputs.settings import Settings, set_settings
-from opticoll.names import DEFAULT_ALGORITHM, plans_by_size
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, plans_by_size
 from opticoll.outputs.records import record_rows
 from opticoll.outputs.watch import Watch
 
@@ -279,12 +280,29 @@ def key_values(option: str, text: str, example: str) -> dict[str, str]:
     return settings
 
 
-def algorithms_by_collective(chosen: Sequence[str] | Mapping[str, str] | None) -> Mapping[str, str]:
-    """Returns the algorithm of each collective, from texts such as `all_reduce=ring`."""
-    if isinstance(chosen, Mapping):
-        return chosen
+def algorithms_by_collective(
+    chosen: Sequence[str] | Mapping[str, str] | None,
+) -> Mapping[str, str]:
+    """Returns the algorithm of each collective, from texts such as `all_reduce=ring`.
+
+    Raises
+    ------
+    OpticollError
+        A text has another form, or a name is unknown.
+    """
+    stated = chosen.items() if isinstance(chosen, Mapping) else _stated(chosen or ()).items()
+    algorithms = {}
+    for kind, algorithm in stated:
+        collective = _core.collective_kind(kind)
+        spelling = algorithms[collective] = algorithm_spelling(collective, algorithm)
+        for part in re.split(r"<[^,]*,", spelling):
+            _core.check_algorithm(collective, part.partition(":")[0].strip())
+    return algorithms
+
+
+def _stated(texts: Sequence[str]) -> dict[str, str]:
     algorithms: dict[str, str] = {}
-    for text in chosen or ():
+    for text in texts:
         kind, equals, algorithm = text.partition("=")
         if not (kind and equals and algorithm):
             raise errors.UsageError(

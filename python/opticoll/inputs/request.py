@@ -133,7 +133,7 @@ def read(
         algorithm = DEFAULT_ALGORITHM
     if not isinstance(algorithm, str):
         name, function = user_function.name_of(algorithm), (algorithm, {})
-    elif user_function.is_named(algorithm):
+    elif user_algorithm.is_user_algorithm(algorithm):
         name, function = algorithm.strip(), user_algorithm.load(algorithm)
     else:
         name = algorithm_spelling(collective, algorithm)

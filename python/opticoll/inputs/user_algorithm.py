@@ -29,9 +29,20 @@ from opticoll._core import AlgorithmError, Collective, Fabric, Schedule
 from opticoll.errors import UserAlgorithmError
 from opticoll.inputs import user_function
 from opticoll.inputs.user_function import Option
+from opticoll.names import canonical, known_names
 
 UserAlgorithm: TypeAlias = Callable[..., Schedule]
 """Function (collective, fabric, **options) that returns a schedule."""
+
+
+def is_user_algorithm(spec: str) -> bool:
+    """Returns whether a text names a user's function, and not an algorithm of opticoll.
+
+    >>> is_user_algorithm("mypkg.mine:double_tree,branches=2"), is_user_algorithm("ring:stripes")
+    (True, False)
+    """
+    name = spec.strip().partition(":")[0]
+    return user_function.is_named(spec) and canonical(name, known_names("algorithms")) is None
 
 
 def load(spec: str) -> tuple[UserAlgorithm, dict[str, Option]]:

@@ -52,7 +52,7 @@ from opticoll.inputs.imported import is_plan_file
 from opticoll.inputs.request import check_assignment, check_root
 from opticoll.inputs.scenarios import Scenario, read_scenario, to_scenario
 from opticoll.inputs.settings import Settings, set_settings
-from opticoll.inputs.user_algorithm import UserAlgorithm
+from opticoll.inputs.user_algorithm import UserAlgorithm, is_user_algorithm
 from opticoll.inputs.values import split_algorithms, split_counts, split_sizes, split_times
 from opticoll.names import (
     DEFAULT_ALGORITHM,
@@ -502,7 +502,7 @@ def _algorithms(scenario: Scenario, fabric: Fabric) -> dict[str | UserAlgorithm,
 
 
 def _named(kind: str, algorithm: str | UserAlgorithm) -> str | UserAlgorithm:
-    if not isinstance(algorithm, str) or user_function.is_named(algorithm):
+    if not isinstance(algorithm, str) or is_user_algorithm(algorithm):
         return algorithm
     if is_plan_file(algorithm):
         return algorithm
@@ -511,7 +511,7 @@ def _named(kind: str, algorithm: str | UserAlgorithm) -> str | UserAlgorithm:
 
 def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
     """Returns whether an algorithm has a record, or is a user's function or the file of a plan."""
-    if not isinstance(algorithm, str) or user_function.is_named(algorithm):
+    if not isinstance(algorithm, str) or is_user_algorithm(algorithm):
         return True
     if "<" in algorithm or is_plan_file(algorithm):
         return True

@@ -28,7 +28,7 @@ from opticoll.errors import TraceError, UsageError
 from opticoll.inputs.fabric_files import to_medium
 from opticoll.inputs.settings import Settings, set_settings
 from opticoll.inputs.values import to_bytes
-from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
+from opticoll.names import DEFAULT_ALGORITHM, known_names
 from opticoll.outputs.bill import Watts
 from opticoll.outputs.energy import bill_total
 from opticoll.outputs.fabric_names import fabric_text
@@ -282,10 +282,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ReplayRow]:
     )
     kinds = known_names("collectives")
     algorithms = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
-    algorithms |= {
-        _core.collective_kind(kind): algorithm_spelling(kind, algorithm)
-        for kind, algorithm in algorithms_by_collective(parameters.collectives).items()
-    }
+    algorithms |= algorithms_by_collective(parameters.collectives)
     trace = parameters.trace
     if not isinstance(trace, Trace):
         trace = exports.read_trace(trace, None, parameters.operations_per_second)

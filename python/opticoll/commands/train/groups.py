@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from opticoll import _core
 from opticoll._core import Fabric, GroupedTraining, Outcome, carries_messages
 from opticoll.cli.arguments import algorithms_by_collective, describe_transport
 from opticoll.commands.train.energy import Spent
@@ -25,9 +24,9 @@ from opticoll.commands.train.group_rows import (
 )
 from opticoll.commands.train.port_shares import PortShare
 from opticoll.errors import TrainingError, UsageError
-from opticoll.inputs import user_function
 from opticoll.inputs.expert_skew import capacity_millionths, read_skew
-from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
+from opticoll.inputs.user_algorithm import is_user_algorithm
+from opticoll.names import DEFAULT_ALGORITHM, known_names
 from opticoll.outputs.plan_row import library_of
 
 if TYPE_CHECKING:
@@ -292,21 +291,16 @@ def _algorithms(parameters: Train) -> dict[str, str]:
     """Returns algorithms by collective; the option `algorithm` applies to the all_reduce."""
     kinds = known_names("collectives")
     chosen = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
-    by_collective = dict(algorithms_by_collective(parameters.collectives))
     if parameters.algorithm is not None:
-        if not isinstance(parameters.algorithm, str) or user_function.is_named(
-            parameters.algorithm
-        ):
+        if not isinstance(parameters.algorithm, str) or is_user_algorithm(parameters.algorithm):
             raise UsageError("algorithm: groups run named algorithms, not your own")
         if "+" in parameters.algorithm:
             raise UsageError(
                 f"algorithm: `{parameters.algorithm}` is a reduce_scatter and an all_gather, and "
                 "groups run one algorithm for each collective; --sharded 1 sends both"
             )
-        by_collective.setdefault("all_reduce", parameters.algorithm)
-    for kind, algorithm in by_collective.items():
-        chosen[_core.collective_kind(kind)] = algorithm_spelling(kind, algorithm)
-    return chosen
+        chosen |= algorithms_by_collective({"all_reduce": parameters.algorithm})
+    return chosen | dict(algorithms_by_collective(parameters.collectives))
 
 
 def why_alone(parameters: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> str | None:

@@ -22,6 +22,7 @@ from opticoll.inputs import layer_profile, user_function
 from opticoll.inputs.settings import Settings
 from opticoll.inputs.values import to_bytes
 from opticoll.names import DEFAULT_ALGORITHM, known_names, plans_by_size
+from opticoll.inputs.user_algorithm import is_user_algorithm
 from opticoll.outputs.device_memory import MemoryRow, memory_row
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def _parts(algorithm: str | UserAlgorithm, ranks: int) -> list[_Part]:
     The algorithm `A+B` performs a reduce_scatter by `A` and then an all_gather by `B`. Any other
     algorithm performs the whole all_reduce.
     """
-    if isinstance(algorithm, str) and not user_function.is_named(algorithm):
+    if isinstance(algorithm, str) and not is_user_algorithm(algorithm):
         scatter, plus, gather = algorithm.partition("+")
         if plus:
             if not (scatter.strip() and gather.strip()) or "+" in gather:
