@@ -414,6 +414,8 @@ class Fabric:
     'wdm_ring:ranks=16,wavelengths=2,fibres=1,rate=25Gb/s,reconfiguration=25us'
     >>> ring.family, ring.ranks, ring.electrical
     ('wdm_ring', 16, False)
+    >>> ring.accelerator, opticoll.Fabric("dgx_h100").accelerator
+    (None, 'h100')
     >>> ring.simulator, ring.policy, ring.injection_bandwidth
     ('circuit', 'every_step', 100000000000)
     >>> ring.words.split(", ")[:3]
@@ -444,6 +446,9 @@ class Fabric:
     def __new__(cls, spec: str, /, **options: str | int) -> Fabric: ...
     def __reduce__(self) -> tuple[Any, tuple[str]]: ...
     def __repr__(self) -> str: ...
+    @property
+    def accelerator(self) -> str | None:
+        """The name of the accelerator of a rank, such as `h100`; None if the fabric does not state it."""
     def as_custom(self) -> Fabric:
         """Returns an electrical fabric as a fabric of the family `custom`, with the same ranks,
         switches, links and names.
@@ -2445,6 +2450,25 @@ class TrainingModel:
     @property
     def label(self) -> str:
         """The name of the model in figures, such as `ResNet50`."""
+    def lacks_products_of(self, device: str) -> bool:
+        """Returns whether a device computes products of 8-bit floats that the model does not have.
+
+        Parameters
+        ----------
+        device : str
+            A device such as `h100:precision=fp8`.
+
+        Raises
+        ------
+        TrainingError
+            The device is unknown.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.TrainingModel("resnet50").lacks_products_of("h100:precision=fp8")
+        True
+        """
     def memory(self, batch: int) -> tuple[int, int, int, int, int]:
         """Returns the memory that training needs on a device, in bytes: weights, gradients, optimizer
         state, activations and working memory.
@@ -2494,7 +2518,8 @@ class TrainingModel:
         Raises
         ------
         TrainingError
-            The device is unknown, or has an efficiency in place of the times of operators.
+            The device is unknown, or has an efficiency in place of the times of operators; or the
+            model cannot be divided among `tensor` ranks.
 
         Examples
         --------
@@ -2679,9 +2704,6 @@ def concurrent_flow_bound(
     and gather: the time per block of 10^9 bytes in seconds, as a fraction. Returns None if
     `lengths` prove no bound.
     """
-
-def check_algorithm(collective: str, name: str) -> None:
-    """Checks that an algorithm of a collective has this name."""
 
 def delivered_plan(runs: Outcome, plan: Plan, run: int, collective: int) -> Plan:
     """Returns the transfers of one copy of `plan` in the order of their arrival, as a plan for the

@@ -249,6 +249,12 @@ pub trait Machine: Object {
         Vec::new()
     }
 
+    /// Returns the name of the accelerator of a rank, such as `h100`, or `None` if the machine does
+    /// not state it.
+    fn accelerator(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the parts of the machine. By default, these are the parts of its cables
     /// ([`Bill::for_network`]).
     fn bill(&self) -> Bill {

@@ -45,6 +45,8 @@ use crate::interrupt;
 /// 'wdm_ring:ranks=16,wavelengths=2,fibres=1,rate=25Gb/s,reconfiguration=25us'
 /// >>> ring.family, ring.ranks, ring.electrical
 /// ('wdm_ring', 16, False)
+/// >>> ring.accelerator, opticoll.Fabric("dgx_h100").accelerator
+/// (None, 'h100')
 /// >>> ring.simulator, ring.policy, ring.injection_bandwidth
 /// ('circuit', 'every_step', 100000000000)
 /// >>> ring.words.split(", ")[:3]
@@ -586,6 +588,8 @@ getters! { Fabric |self|
     words: String = self.fabric.description();
     /// The number of ranks.
     ranks: u32 = self.fabric.ranks();
+    /// The name of the accelerator of a rank, such as `h100`; None if the fabric does not state it.
+    accelerator: Option<&'static str> = self.fabric.accelerator();
     /// The name of the simulator that times plans by default.
     simulator: &'static str = simulate::default_simulator(&self.fabric).name;
     /// True if messages share links, as on all fabrics without circuits.

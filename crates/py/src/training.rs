@@ -8,8 +8,11 @@ use opticoll::units::{Bytes, Time};
 use opticoll::workload::training::{
     self, Cost, Model, TimedLayer,
     buckets::{self, Bucket, Buckets},
-    cost, device, memory, models,
-    operators::{self, Portion, Work},
+    cost, device,
+    device::ComputeRate,
+    groups::Groups,
+    memory, models,
+    operators::{self, Narrow, Part, Portion, Work},
 };
 use pyo3::prelude::*;
 
@@ -108,7 +111,8 @@ impl TrainingModel {
     /// Raises
     /// ------
     /// TrainingError
-    ///     The device is unknown, or has an efficiency in place of the times of operators.
+    ///     The device is unknown, or has an efficiency in place of the times of operators; or the
+    ///     model cannot be divided among `tensor` ranks.
     ///
     /// Examples
     /// --------
@@ -116,10 +120,11 @@ impl TrainingModel {
     /// >>> opticoll.TrainingModel("gpt2_small").operators(1, "h100")[2][:3]
     /// ('block0.query_key_value', 'product', (3623878656, 7247757312))
     #[pyo3(signature = (samples, device, tensor = 1))]
-    fn operators(&self, samples: u64, device: &str, tensor: u64) -> PyResult<Vec<OperatorTimes>> {
+    fn operators(&self, samples: u64, device: &str, tensor: u32) -> PyResult<Vec<OperatorTimes>> {
         let device = device::with_operators(device).or_raise()?;
+        let groups = Groups::new(tensor, [tensor, 1, 1, 1], None, &self.model).or_raise()?;
         let portion = Portion {
-            tensor: tensor.max(1),
+            tensor: groups.tensor.into(),
             narrow: device.narrow(),
             ..Portion::whole(samples, self.model.assignments())
         };
@@ -143,6 +148,33 @@ impl TrainingModel {
             }
         }
         Ok(times)
+    }
+
+    /// Returns whether a device computes products of 8-bit floats that the model does not have.
+    ///
+    /// Parameters
+    /// ----------
+    /// device : str
+    ///     A device such as `h100:precision=fp8`.
+    ///
+    /// Raises
+    /// ------
+    /// TrainingError
+    ///     The device is unknown.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.TrainingModel("resnet50").lacks_products_of("h100:precision=fp8")
+    /// True
+    fn lacks_products_of(&self, device: &str) -> PyResult<bool> {
+        let ComputeRate::Device(device) = device::parse(device).or_raise()? else {
+            return Ok(false);
+        };
+        let is_narrow =
+            |part: &Part| matches!(part, Part::Matrix { narrow, .. } if *narrow != Narrow::Never);
+        let mut parts = self.model.layers.iter().flat_map(|layer| &layer.parts);
+        Ok(device.narrow() && !parts.any(is_narrow))
     }
 
     /// Returns the work of one pass of some layers on one rank of a group.

@@ -55,7 +55,7 @@ class Waiting:
         if forwards < MIN_ANNOUNCED_FORWARDS:
             return
         line = f"{messages} messages in {chunks} chunks, about {forwards:.2g} forwards by routers"
-        self._write(f"{line}: some {forwards / FORWARDS_PER_SECOND:.0f} s")
+        self.say(f"{line}: some {forwards / FORWARDS_PER_SECOND:.0f} s")
 
     def update(self, label: str, done: int, total: int) -> None:
         """Updates the label, and the number of items that are done, out of `total`."""
@@ -75,11 +75,12 @@ class Waiting:
                 # The labels of sweeps already contain the number of items.
                 line = line if self._total and str(self._total) not in self._label else self._label
                 if not self._ended.is_set():
-                    self._write(f"{escaped(line)}; {duration(time.monotonic() - self._started)}")
+                    self.say(f"{line}; {duration(time.monotonic() - self._started)}")
 
-    def _write(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Prints a line at once."""
         with suppress(OSError, ValueError):
-            self._stream.write(f"opticoll: {line}\n")
+            self._stream.write(f"opticoll: {escaped(line)}\n")
             self._stream.flush()
 
     def _appear(self) -> None:

@@ -312,7 +312,7 @@ def answer(
         _kept_on_failure(asked_for, parameters, rows),
     ):
         files = {file.option: path for file, path in asked_for}
-        watch = Watch(files, waiting.update, waiting.announce_work)
+        watch = Watch(files, waiting.update, waiting.announce_work, waiting.say)
         try:
             rows.extend(computed(command, parameters, watch))
         except Refuted as error:

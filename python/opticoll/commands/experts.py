@@ -29,10 +29,11 @@ from opticoll.cli.options import (
 )
 from opticoll.cli.runner import Command, on_command_line
 from opticoll.errors import UsageError
+from opticoll.inputs.device import OF_FABRIC, device_on
 from opticoll.inputs.expert_skew import capacity_millionths, read_skew, write_table
 from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.settings import Settings, set_settings
-from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling
 from opticoll.outputs.device_memory import MemoryRow, memory_row
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import PICOSECONDS, align, duration, plural
@@ -70,8 +71,7 @@ class Parameters:
     )
     batch: int | None = count("Samples of a micro-batch on each rank (default: 1)", MAX_BATCH)
     device: str | None = option(
-        "Accelerator, such as h100; see `opticoll list devices` "
-        f"(default: {known_names('devices')[0]})"
+        f"Accelerator, such as h100; see `opticoll list devices` (default: {OF_FABRIC})"
     )
     expert_skew: str | None = option(EXPERT_SKEW)
     layer: int | None = option(
@@ -216,6 +216,7 @@ class Layers:
         self._parameters, self._model, self._fabric = parameters, model, fabric
         settings = set_settings(vars(parameters.method))
         self._settings: Settings = settings_on(fabric, [fabric], settings)
+        self.device = device_on(fabric, parameters.device)
         self._planned: dict[tuple[tuple[int, ...], ...], Exchange] = {}
         self.micro_batch = parameters.micro_batch or 0
         self.weights = read_skew(parameters.expert_skew, model, fabric.ranks, self.micro_batch + 1)
@@ -228,7 +229,7 @@ class Layers:
             ranks,
             (1, 1, ranks),
             batch=parameters.batch or 1,
-            device=parameters.device,
+            device=self.device,
             weights=self.weights,
             capacity=capacity_millionths(parameters.capacity_factor),
             expert_copies=copies,
@@ -239,7 +240,7 @@ class Layers:
     def fit(self, copies: int) -> bool:
         """Returns whether a device has memory for the model with further copies of experts."""
         memory = sum(self.divided(copies).memory_of_device())
-        return memory <= _core.device_memory(self._parameters.device)
+        return memory <= _core.device_memory(self.device)
 
     def find(self, copies: int, placement: Placement, chunks: int) -> Layer:
         """Plans both exchanges of a layer, and times the layer."""
@@ -394,7 +395,7 @@ def _row(
         label=model.label,
         fabric=fabric.spec,
         ranks=fabric.ranks,
-        device=parameters.device or known_names("devices")[0],
+        device=layers.device,
         batch=parameters.batch or 1,
         expert_skew=parameters.expert_skew,
         layer=parameters.layer or 0,
@@ -405,7 +406,7 @@ def _row(
         dropped=dropped / assigned if assigned else 0.0,
         least_received=best.experts["least_received"],
         copies_bytes=_states(best.training) - _states(unchanged.training),
-        memory=memory_row(best.training.memory_of_device(), _core.device_memory(parameters.device)),
+        memory=memory_row(best.training.memory_of_device(), _core.device_memory(layers.device)),
         exchanges=exchanges,
         experts=ranks,
         time_s=best.time_ps / PICOSECONDS,

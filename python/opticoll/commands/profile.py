@@ -8,7 +8,7 @@ from opticoll._core import TrainingModel
 from opticoll.cli.option_types import argument, count, option
 from opticoll.cli.runner import Command, on_command_line, rows_file
 from opticoll.errors import UsageError
-from opticoll.names import known_names
+from opticoll.inputs.device import DEFAULT_DEVICE, device_warnings
 from opticoll.outputs.layout import align, human_seconds
 from opticoll.outputs.rows import Row, means
 from opticoll.outputs.units import Bytes, Count, Number, Positive, Seconds
@@ -28,8 +28,7 @@ class Parameters:
         default=None,
     )
     device: str | None = option(
-        "Accelerator, such as h100; see `opticoll list devices` "
-        f"(default: {known_names('devices')[0]})"
+        f"Accelerator, such as h100; see `opticoll list devices` (default: {DEFAULT_DEVICE})"
     )
     batch: int | None = count("Samples of a micro-batch (default: 1)", MAX_BATCH)
     tensor_parallel: int | None = count(
@@ -74,8 +73,10 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ProfileRow]:
     if parameters.model is None:
         raise UsageError("the model is missing; give one such as gpt3_175b")
     model = TrainingModel(parameters.model)
-    device = parameters.device or known_names("devices")[0]
+    device = parameters.device or DEFAULT_DEVICE
     batch, tensor = parameters.batch or 1, parameters.tensor_parallel or 1
+    for warning in device_warnings(model, device):
+        watch.note(f"warning: {warning}")
     alike: dict[tuple[str, ...], OperatorRow] = {}
     for layer, operator, operations, moved, seconds in model.operators(batch, device, tensor):
         name = re.sub(r"^block\d+\.", "block.", layer)

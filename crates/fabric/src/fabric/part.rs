@@ -418,6 +418,10 @@ impl Machine for Part {
         format!("{ranks} of {whole_ranks}, {links} of {whole_links}{slower}{work}")
     }
 
+    fn accelerator(&self) -> Option<&'static str> {
+        self.whole.accelerator()
+    }
+
     fn bill(&self) -> Bill {
         self.whole.bill()
     }

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from opticoll._core import Fabric, Outcome, TimedModel, check_buckets, format_size
+from opticoll._core import Fabric, Outcome, TimedModel, TrainingModel, check_buckets, format_size
 from opticoll.cli.arguments import settings_on
 from opticoll.cli.option_types import count, option, whole
 from opticoll.cli.options import (
@@ -33,10 +33,11 @@ from opticoll.cli.options import (
     WavelengthOption,
 )
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
-from opticoll.commands.train.energy import EnergyRow, Spent, energy_row
+from opticoll.commands.train.energy import EnergyRow, Spent, check_energy, energy_row
 from opticoll.commands.train.figure import draw
 from opticoll.commands.train.group_rows import EXCHANGES, GroupsRow
 from opticoll.commands.train.groups import (
+    Method,
     activations,
     carry_out,
     cure_of,
@@ -50,15 +51,17 @@ from opticoll.commands.train.prices import (
     GRADIENTS,
     Model,
     Prices,
+    check_names,
     memory_of,
     timed,
 )
 from opticoll.commands.train.text import training_text
 from opticoll.errors import UsageError
 from opticoll.inputs import user_function
+from opticoll.inputs.device import OF_FABRIC, device_on, device_warnings
 from opticoll.inputs.fabric_files import need_fabrics
 from opticoll.inputs.settings import Settings, set_settings
-from opticoll.names import DEFAULT_ALGORITHM, known_names
+from opticoll.names import DEFAULT_ALGORITHM
 from opticoll.outputs.device_memory import MemoryRow, memory_row
 from opticoll.outputs.layout import PICOSECONDS
 from opticoll.outputs.plan_row import (
@@ -101,7 +104,7 @@ class Train:
     )
     device: str | None = option(
         "Accelerator, such as a100:efficiency=0.4; see `opticoll list devices` "
-        f"(default: {known_names('devices')[0]})"
+        f"(default: {OF_FABRIC})"
     )
     throughput: str | None = option(
         "Measured rate of one device in place of --device, such as 50TFLOP/s or "
@@ -393,25 +396,81 @@ def compute(parameters: Train, watch: Watch) -> Iterator[TrainingRow]:
         raise UsageError(
             f"there are no gradients in `{parameters.gradients}`; {', '.join(GRADIENTS)}"
         )
-    warnings: dict[str, None] = {}
     methods = [(fabric, settings_on(fabric, fabrics, settings)) for fabric in fabrics]
     divided = is_grouped(parameters, fabrics)
     alone = why_alone(parameters, methods) if divided else None
-    for fabric, method in methods:
-        if divided:
-            row = _grouped(parameters, fabric, method, alone, watch)
-        else:
-            row = _replicated(parameters, fabric, method, watch)
-        warnings |= dict.fromkeys(row.warnings)
+    # Planning takes longest. All arguments, and the memory on all fabrics, are checked before.
+    requests = [
+        _checked(parameters, fabric, method, alone, divided=divided) for fabric, method in methods
+    ]
+    said = {warning: None for request in requests for warning in request.warnings}
+    for warning in said:
+        watch.note(f"warning: {warning}")
+    for request in requests:
+        row = _replicated(request, watch) if request.divided is None else _grouped(request, watch)
+        for warning in row.warnings:
+            if warning not in said:
+                said[warning] = None
+                watch.notes.append(f"warning: {warning}")
         yield row
-    watch.notes += [f"warning: {warning}" for warning in warnings]
 
 
-def _replicated(parameters: Train, fabric: Fabric, settings: Settings, watch: Watch) -> TrainingRow:
-    """Returns the row of an iteration in which every device has the whole model."""
+@dataclass(frozen=True)
+class _Request:
+    """Iteration on a fabric whose arguments are checked, and which may lack memory."""
+
+    parameters: Train
+    fabric: Fabric
+    settings: Settings
+    model: TimedModel
+    named: Model
+    batch: int
+    bucket_rule: str
+    warnings: list[str]
+    divided: tuple[Any, Method] | None
+    """Training of groups, and the method of timing them; None if devices have the whole model."""
+
+
+def _checked(
+    parameters: Train, fabric: Fabric, settings: Settings, alone: str | None, *, divided: bool
+) -> _Request:
+    """Checks the arguments and the memory of an iteration on a fabric."""
+    if parameters.profile is None and parameters.throughput is None:
+        parameters = replace(parameters, device=device_on(fabric, parameters.device))
+    if divided and (parameters.profile is not None or parameters.model is None):
+        raise UsageError(
+            "groups of ranks divide a model, such as --model gpt3_6_7b; a profile does not say how"
+        )
     model, named, batch = timed(parameters)
     bucket_rule = check_buckets(parameters.buckets)
-    prices = Prices(parameters, fabric, settings)
+    check_energy(fabric, parameters.rank_power, parameters.grid_intensity)
+    if parameters.epochs is not None and (parameters.samples or named.epoch_samples) is None:
+        raise UsageError("an epoch has no known number of samples here; give samples")
+    groups = None
+    if divided:
+        method = method_of(parameters, fabric, alone)
+        wide = GRADIENTS[parameters.gradients]
+        training = divide(parameters, named.name, batch, fabric.ranks, wide)
+        memory = memory_row(
+            training.memory_of_device(),
+            memory_of(parameters, device=parameters.throughput is None),
+        )
+        refuse_too_large(parameters, named, training, memory)
+        named, groups = replace(named, memory=memory), (training, method)
+    else:
+        check_names(parameters.algorithm, fabric.ranks)
+    warnings = [] if divided else _warnings(parameters, named, batch, fabric.ranks)
+    if parameters.model is not None and parameters.device is not None:
+        warnings += device_warnings(TrainingModel(parameters.model), parameters.device)
+    return _Request(
+        parameters, fabric, settings, model, named, batch, bucket_rule, warnings, groups
+    )
+
+
+def _replicated(request: _Request, watch: Watch) -> TrainingRow:
+    """Returns the row of an iteration in which every device has the whole model."""
+    model, bucket_rule = request.model, request.bucket_rule
+    prices = Prices(request.parameters, request.fabric, request.settings)
     distinct = sorted(set(model.buckets(bucket_rule)))
     for done, size in enumerate(distinct):
         watch.update(f"all_reduce of {format_size(size)}", done, len(distinct))
@@ -420,43 +479,28 @@ def _replicated(parameters: Train, fabric: Fabric, settings: Settings, watch: Wa
         size: (cost["time_ps"], cost["reconfiguration_ps"], cost["control_ps"])
         for size, cost in prices.costs.items()
     }
-    iteration = model.iterate(bucket_rule, parameters.overlap, costs)
-    return _row(parameters, fabric, batch, named, bucket_rule, model, prices, iteration)
+    iteration = model.iterate(bucket_rule, request.parameters.overlap, costs)
+    return _row(request, prices, iteration)
 
 
-def _grouped(
-    parameters: Train, fabric: Fabric, settings: Settings, alone: str | None, watch: Watch
-) -> TrainingRow:
+def _grouped(request: _Request, watch: Watch) -> TrainingRow:
     """Returns the row of an iteration in which groups of ranks divide the model."""
-    if parameters.profile is not None or parameters.model is None:
-        raise UsageError(
-            "groups of ranks divide a model, such as --model gpt3_6_7b; a profile does not say how"
-        )
-    model, named, batch = timed(parameters)
-    bucket_rule = check_buckets(parameters.buckets)
-    method = method_of(parameters, fabric, alone)
-    wide = GRADIENTS[parameters.gradients]
-    training = divide(parameters, named.name, batch, fabric.ranks, wide)
-    memory = memory_row(
-        training.memory_of_device(), memory_of(parameters, device=parameters.throughput is None)
-    )
-    refuse_too_large(parameters, named, training, memory)
-    named = replace(named, memory=memory)
-    grouped = carry_out(parameters, training, fabric, method, settings, watch)
+    assert request.divided is not None
+    training, method = request.divided
+    parameters, fabric, named = request.parameters, request.fabric, request.named
+    grouped = carry_out(parameters, training, fabric, method, request.settings, watch)
     *_, mean = grouped.row.parts
     exposed = sum(getattr(mean, name) for name in EXCHANGES)
     hidden = sum(getattr(mean, name.replace("_s", "_hidden_s")) for name in EXCHANGES)
-    common = _common(
-        parameters, fabric, batch, named, bucket_rule, model, grouped.iteration.time_ps
-    )
+    common = _common(request, grouped.iteration.time_ps)
     return TrainingRow.of(
         common,
-        _energy(parameters, fabric, common, grouped.iteration.time_ps, grouped.spent),
+        _energy(request, common, grouped.iteration.time_ps, grouped.spent),
         {"simulator": grouped.simulator, "policy": grouped.policy, "start": None},
         *(named, fabric, parameters),
-        warnings=_network_warnings(fabric, grouped.simulator),
+        warnings=[*request.warnings, *_network_warnings(fabric, grouped.simulator)],
         algorithm=_algorithm_name(parameters),
-        gradient_bytes=named.parameters * wide,
+        gradient_bytes=named.parameters * GRADIENTS[parameters.gradients],
         compute_s=mean.compute_s,
         efficiency=mean.compute_s * PICOSECONDS / max(grouped.iteration.time_ps, 1),
         forward_s=grouped.iteration.forward_ps / PICOSECONDS,
@@ -474,20 +518,19 @@ def _grouped(
 
 
 def _energy(
-    parameters: Train,
-    fabric: Fabric,
+    request: _Request,
     common: Mapping[str, Any],
     iteration_ps: int,
     spent: Iterable[Spent] | None,
 ) -> EnergyRow:
     return energy_row(
-        fabric,
+        request.fabric,
         spent,
         iteration_ps=iteration_ps,
         samples=round(common["samples_per_s"] * common["iteration_s"]),
         training_s=common["training_s"],
-        rank_power=parameters.rank_power,
-        intensity=parameters.grid_intensity,
+        rank_power=request.parameters.rank_power,
+        intensity=request.parameters.grid_intensity,
     )
 
 
@@ -516,17 +559,8 @@ def _warnings(parameters: Train, named: Model, batch: int, ranks: int) -> list[s
     ]
 
 
-def _row(
-    parameters: Train,
-    fabric: Fabric,
-    batch: int,
-    named: Model,
-    bucket_rule: str,
-    model: TimedModel,
-    prices: Prices,
-    iteration: Outcome,
-) -> TrainingRow:
-    layers = model.layers
+def _row(request: _Request, prices: Prices, iteration: Outcome) -> TrainingRow:
+    layers, fabric = request.model.layers, request.fabric
     buckets = iteration.buckets.rows()
     sizes: list[int] = [bucket["bytes"] for bucket in buckets]
     no_cost = {"simulator": "", "policy": None, "start": None}
@@ -534,17 +568,14 @@ def _row(
     violations = dict.fromkeys(
         problem for problems in prices.violations.values() for problem in problems
     )
-    common = _common(parameters, fabric, batch, named, bucket_rule, model, iteration.time_ps)
+    common = _common(request, iteration.time_ps)
     return TrainingRow.of(
         common,
-        _energy(parameters, fabric, common, iteration.time_ps, prices.spent(sizes)),
+        _energy(request, common, iteration.time_ps, prices.spent(sizes)),
         iteration,
         any_cost,
-        *(named, fabric, parameters),
-        warnings=[
-            *_warnings(parameters, named, batch, fabric.ranks),
-            *_network_warnings(fabric, any_cost["simulator"]),
-        ],
+        *(request.named, fabric, request.parameters),
+        warnings=[*request.warnings, *_network_warnings(fabric, any_cost["simulator"])],
         gradient_bytes=sum(sizes),
         algorithm=prices.algorithm,
         efficiency=iteration.compute_ps / max(iteration.time_ps, 1),
@@ -567,22 +598,13 @@ def _network_warnings(fabric: Fabric, simulator: str | None) -> list[str]:
     return [*latency, *library_warnings(fabric, simulator)]
 
 
-def _common(
-    parameters: Train,
-    fabric: Fabric,
-    batch: int,
-    named: Model,
-    bucket_rule: str,
-    model: TimedModel,
-    time_ps: int,
-) -> dict[str, Any]:
+def _common(request: _Request, time_ps: int) -> dict[str, Any]:
     """Returns the fields that all rows of iterations have."""
+    parameters, fabric, named = request.parameters, request.fabric, request.named
     replica = (parameters.tensor_parallel or 1) * (parameters.context_parallel or 1)
     replica *= parameters.pipeline_parallel or 1
-    together = batch * (fabric.ranks // replica)
+    together = request.batch * (fabric.ranks // replica)
     samples = parameters.samples if parameters.samples is not None else named.epoch_samples
-    if parameters.epochs is not None and samples is None:
-        raise UsageError("an epoch has no known number of samples here; give samples")
     iterations = training_s = None
     setup_ps = fabric.option("slow_switch") or 0
     if parameters.epochs is not None and samples is not None:
@@ -590,11 +612,11 @@ def _common(
         training_s = (setup_ps + iterations * time_ps) / PICOSECONDS
     return {
         "model": named.name,
-        "tensors": sum(len(tensors) for _, tensors, _, _ in model.layers),
+        "tensors": sum(len(tensors) for _, tensors, _, _ in request.model.layers),
         "fabric": fabric.spec,
         "fabric_latency_s": latency_s(fabric),
-        "batch": batch,
-        "buckets": bucket_rule,
+        "batch": request.batch,
+        "buckets": request.bucket_rule,
         "iteration_s": time_ps / PICOSECONDS,
         "samples_per_s": together * PICOSECONDS / max(time_ps, 1),
         "setup_s": setup_ps / PICOSECONDS,

@@ -73,6 +73,15 @@ def grid_intensity(text: str) -> Fraction:
     return Fraction(match[1])
 
 
+def check_energy(fabric: Fabric, rank_power: str | None, intensity: str | None) -> None:
+    """Raises an error if the fabric has devices of its own, or a value is malformed."""
+    if rank_power is not None:
+        bill.refuse_rank_power(fabric.bill)
+        watts(rank_power)
+    if intensity is not None:
+        grid_intensity(intensity)
+
+
 def energy_row(
     fabric: Fabric,
     spent: Iterable[Spent] | None,
@@ -87,8 +96,6 @@ def energy_row(
     whole = passed_energy(fabric, ([], None if fabric.electrical else 0), iteration_ps, 0)
     parts = list(spent or ())
     has_devices = bill.devices(fabric.bill) is not None
-    if rank_power is not None:
-        bill.refuse_rank_power(fabric.bill)
     devices = None if rank_power is None else float(watts(rank_power) * fabric.ranks)
     power = whole.power_w + (devices or 0)
     bits = sum((one.energy.bits_j + one.energy.reconfigurations_j) * one.times for one in parts)

@@ -16,13 +16,15 @@ from opticoll._core import (
     device_memory,
     parameter_memory,
 )
+from opticoll.cli.arguments import algorithms_by_collective
 from opticoll.commands.train.energy import Spent, spent_by
 from opticoll.errors import UsageError
 from opticoll.inputs import layer_profile, user_function
+from opticoll.inputs.device import DEFAULT_DEVICE
 from opticoll.inputs.settings import Settings
-from opticoll.inputs.values import to_bytes
-from opticoll.names import DEFAULT_ALGORITHM, known_names, plans_by_size
 from opticoll.inputs.user_algorithm import is_user_algorithm
+from opticoll.inputs.values import to_bytes
+from opticoll.names import DEFAULT_ALGORITHM, plans_by_size
 from opticoll.outputs.device_memory import MemoryRow, memory_row
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ def timed(parameters: Train) -> tuple[TimedModel, Model, int]:
     layers = model.timed(
         parameters.batch, parameters.device, parameters.throughput, GRADIENTS[parameters.gradients]
     )
-    compute = parameters.throughput or parameters.device or known_names("devices")[0]
+    compute = parameters.throughput or parameters.device or DEFAULT_DEVICE
     named = Model(
         name=model.name,
         label=model.label,
@@ -192,6 +194,13 @@ class Prices:
             problems = [violation.sentence for violation in plan.verify()]
             self._kept[part.kind] = (plan, problems)
         return self._kept[part.kind]
+
+
+def check_names(algorithm: str | UserAlgorithm | None, ranks: int) -> None:
+    """Raises an error if the algorithm of an all_reduce, or of one of its halves, has no record."""
+    for part in _parts(algorithm or DEFAULT_ALGORITHM, ranks):
+        if isinstance(part.algorithm, str) and not is_user_algorithm(part.algorithm):
+            algorithms_by_collective({part.kind: part.algorithm})
 
 
 def _parts(algorithm: str | UserAlgorithm, ranks: int) -> list[_Part]:

@@ -38,6 +38,7 @@ def _fabrics(rows: Sequence[TrainingRow]) -> str:
     labels = fabric_labels(row.fabric for row in rows)
     least = min(row.iteration_s for row in rows)
     sized = different_ranks(rows)
+    devices = len({row.compute for row in rows}) > 1
     lines = [
         [
             labels[row.fabric],
@@ -46,13 +47,15 @@ def _fabrics(rows: Sequence[TrainingRow]) -> str:
             duration(row.iteration_s),
             f"{row.iteration_s / least:.2f}" if least else "-",
             f"{row.efficiency:.1%}",
+            *([row.compute] if devices else []),
         ]
         for row in rows
     ]
     heading = ["fabric", "per rank", "iteration", "ratio", "computing"]
     if sized:
         heading.insert(1, "ranks")
-    return align(lines, heading, right=range(1, len(heading)))
+    right = range(1, len(heading))
+    return align(lines, [*heading, *(["device"] if devices else [])], right=right)
 
 
 def _memory(row: TrainingRow) -> str:

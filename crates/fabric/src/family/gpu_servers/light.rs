@@ -207,6 +207,10 @@ impl Machine for ServersOnLight {
         "servers joined by light"
     }
 
+    fn accelerator(&self) -> Option<&'static str> {
+        Machine::accelerator(&self.servers)
+    }
+
     fn bill(&self) -> Bill {
         Machine::bill(&self.servers)
     }

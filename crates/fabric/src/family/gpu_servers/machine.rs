@@ -134,6 +134,18 @@ impl Model {
             Model::Mi250 | Model::L40s => "gpu",
         }
     }
+
+    /// Returns the name of the accelerator of a rank among the devices of training. The GPUs of a
+    /// GB200 NVL72 are B200.
+    fn accelerator(self) -> Option<&'static str> {
+        match self {
+            Model::DgxH100 => Some("h100"),
+            Model::DgxB200 | Model::Nvl72 => Some("b200"),
+            Model::DgxA100 => Some("a100"),
+            Model::Dgx1 | Model::Ndv2 | Model::Dgx2 => Some("v100"),
+            Model::Mi250 | Model::L40s => None,
+        }
+    }
 }
 
 impl Machine for GpuServers {
@@ -143,6 +155,10 @@ impl Machine for GpuServers {
 
     fn spec(&self) -> Spec {
         options::print(self, &RECORD, declared)
+    }
+
+    fn accelerator(&self) -> Option<&'static str> {
+        self.declared.model.accelerator()
     }
 
     fn network(&self) -> Option<&dyn Network> {
