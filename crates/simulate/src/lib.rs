@@ -491,14 +491,17 @@ fn measure_circuits(
     measured: &mut Vec<Circuit>,
     transfer_of: impl Fn(usize) -> u32,
 ) -> Result<(), SimulationError> {
-    match circuits.measure(hops, routes, measured) {
-        Ok(()) => Ok(()),
-        Err(NoCircuit::Unit(problem)) => Err(problem.into()),
-        Err(NoCircuit::Absent { hop, problem }) => Err(SimulationError::Transfer {
-            transfer: transfer_of(hop) as usize,
-            problem,
-        }),
+    for (index, hop) in hops.iter().enumerate() {
+        measured.push(match circuits.circuit(hop, routes) {
+            Ok(circuit) => circuit,
+            Err(NoCircuit::Unit(problem)) => return Err(problem.into()),
+            Err(NoCircuit::Absent(problem)) => {
+                let transfer = transfer_of(index) as usize;
+                return Err(SimulationError::Transfer { transfer, problem });
+            }
+        });
     }
+    Ok(())
 }
 
 /// Returns the fabric's network of links, or an error if the fabric has circuits instead of links.

@@ -79,13 +79,8 @@ impl FromIterator<u32> for LineRanges {
 /// Reason why a hop has no circuit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoCircuit {
-    /// Light or rank that does not exist on the fabric.
-    Absent {
-        /// Index of the hop in the list that was passed.
-        hop: usize,
-        /// Description of the light or rank that does not exist.
-        problem: &'static str,
-    },
+    /// Description of the light or rank that does not exist on the fabric.
+    Absent(&'static str),
     /// Delay of the circuit that exceeds the maximum [`Time`].
     Unit(UnitError),
 }
@@ -153,6 +148,23 @@ pub enum ReconfigurationCharge {
         /// its circuit.
         each_slot: bool,
     },
+}
+
+/// Policies of fabrics whose lightpaths have a wavelength. With converters, a lightpath has no
+/// single wavelength to which a port could be tuned.
+pub(crate) fn wavelength_policies(
+    converters: bool,
+) -> &'static [(&'static str, ReconfigurationCharge)] {
+    let policies = &[
+        ("every_step", ReconfigurationCharge::EverySlot),
+        ("on_change", ReconfigurationCharge::NewConfiguration),
+        ("free", ReconfigurationCharge::Never),
+        ("per_port", ReconfigurationCharge::ChangedPort),
+    ];
+    match converters {
+        true => &policies[..3],
+        false => policies,
+    }
 }
 
 opticoll_base::named_enum! {
@@ -283,7 +295,7 @@ pub trait Circuits: Send + Sync {
     }
 
     /// Returns the model of the time that the circuit of `_hop` needs for the bytes of a message.
-    /// [`Circuits::measure`] must have accepted the hop.
+    /// [`Circuits::circuit`] must have accepted the hop.
     fn transmission_of(&self, _hop: &Hop, _routes: &NamedRoutes) -> Transmission {
         self.transmission()
     }
@@ -323,7 +335,7 @@ pub trait Circuits: Send + Sync {
 
     /// Returns the losses of the light of `_hop`, which has been split `_splits` times before its
     /// destination. Returns an empty list if the fabric has no loss budget.
-    /// [`Circuits::measure`] must have accepted the hop.
+    /// [`Circuits::circuit`] must have accepted the hop.
     fn losses(&self, _hop: &Hop, _routes: &NamedRoutes, _splits: u32) -> Vec<PassedLoss> {
         Vec::new()
     }
@@ -381,18 +393,13 @@ pub trait Circuits: Send + Sync {
     /// Returns the times to set up and tear down circuits, and to set slow switches.
     fn change(&self) -> Result<Change, UnitError>;
 
-    /// Appends the circuit of each hop in `hops` to `circuits`.
+    /// Returns the circuit of `hop`.
     ///
     /// # Errors
-    /// The light or a rank of a hop does not exist, or a time exceeds 64 bits of picoseconds.
-    fn measure(
-        &self,
-        hops: &[Hop],
-        routes: &NamedRoutes,
-        circuits: &mut Vec<Circuit>,
-    ) -> Result<(), NoCircuit>;
+    /// The light or a rank of the hop does not exist, or a time exceeds 64 bits of picoseconds.
+    fn circuit(&self, hop: &Hop, routes: &NamedRoutes) -> Result<Circuit, NoCircuit>;
 
-    /// Appends the ports, channel and switch of each hop's circuit to `tunings`.
-    /// [`Circuits::measure`] must have accepted the hops.
-    fn tune(&self, hops: &[Hop], routes: &NamedRoutes, tunings: &mut Vec<Tuning>);
+    /// Returns the ports, channel and switch of the circuit of `hop`. [`Circuits::circuit`] must
+    /// have accepted the hop.
+    fn tuning(&self, hop: &Hop, routes: &NamedRoutes) -> Tuning;
 }

@@ -66,11 +66,8 @@ impl Plan {
         else {
             return Vec::new();
         };
-        let hops: Vec<Hop> = transfers.iter().flat_map(|one| one.2.clone()).collect();
-        if circuits
-            .measure(&hops, &self.routes, &mut Vec::new())
-            .is_err()
-        {
+        let mut hops = transfers.iter().flat_map(|one| &one.2);
+        if hops.any(|hop| circuits.circuit(hop, &self.routes).is_err()) {
             return Vec::new();
         }
         let mut splits = vec![0; transfers.len()];

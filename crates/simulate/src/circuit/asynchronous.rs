@@ -57,8 +57,8 @@ use opticoll_fabric::fabric::circuits::{
     Change, Circuits, Lines, Port, ReconfigurationCharge, Tuning,
 };
 use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::plan::Plan;
 use opticoll_plan::plan::repetition::rotated_chunk;
-use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_plan::schedule::Transfer;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -165,7 +165,7 @@ pub(super) fn run(
     let mut timeline = TransferTimeline::new(plan, circuits, charge, period)?;
     let mut columns = SlotColumns::default();
     let mut previous = Time::ZERO;
-    let (mut hops, mut tunings) = (Vec::new(), Vec::new());
+    let mut tunings = Vec::new();
     for step in &plan.step_slots {
         for slot in step.clone() {
             interrupt::check();
@@ -173,14 +173,11 @@ pub(super) fn run(
             let (mut start, mut end) = (None, None);
             let mut lightpaths = 0;
             let block = messages.block(slots.hops(slot))?;
-            tune(
-                circuits,
-                &plan.routes,
-                period,
-                block,
-                &mut hops,
-                &mut tunings,
-            );
+            tunings.clear();
+            tunings.extend(block.hops.iter().map(|hop| {
+                let (from, to) = (hop.from % period, hop.to % period);
+                circuits.tuning(&Hop { from, to, ..*hop }, &plan.routes)
+            }));
             retuned = retuned.max(timeline.change_planes(slot, &tunings)?);
             for (index, _, message, _) in block.iter() {
                 if message.leader != index {
@@ -213,26 +210,6 @@ pub(super) fn run(
         slots: columns,
         critical_path: timeline.critical_path(),
     })
-}
-
-/// Stores the ports of each circuit of a block in `tunings`, with ranks modulo the period.
-/// `reduced` is a buffer.
-fn tune(
-    circuits: &dyn Circuits,
-    routes: &NamedRoutes,
-    period: u32,
-    block: &MessageBlock,
-    reduced: &mut Vec<Hop>,
-    tunings: &mut Vec<Tuning>,
-) {
-    reduced.clear();
-    reduced.extend(block.hops.iter().map(|hop| Hop {
-        from: hop.from % period,
-        to: hop.to % period,
-        ..*hop
-    }));
-    tunings.clear();
-    circuits.tune(reduced, routes, tunings);
 }
 
 impl<'a> TransferTimeline<'a> {

@@ -115,7 +115,8 @@ impl<'a> Charging<'a> {
     pub(super) fn load_block(&mut self, block: &MessageBlock) {
         if let ChargeState::ChangedCircuit { tunings, .. } = &mut self.state {
             tunings.clear();
-            self.circuits.tune(&block.hops, &self.plan.routes, tunings);
+            let hops = block.hops.iter();
+            tunings.extend(hops.map(|hop| self.circuits.tuning(hop, &self.plan.routes)));
         }
     }
 

@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::slots::hop;
 use opticoll_base::hash::hash;
 use opticoll_base::ports::PoolNumbering;
-use opticoll_fabric::fabric::circuits::{Circuit, Circuits, LightSharing, Tuning};
+use opticoll_fabric::fabric::circuits::{Circuits, LightSharing, LineRanges, Tuning};
 use opticoll_fabric::fabric::{Hop, Rotation};
 use opticoll_plan::plan::Plan;
 
@@ -70,9 +70,6 @@ pub(super) struct Configuration<'a> {
     used: Vec<u32>,
     /// Light trees whose transmitter already counts as an occupied port.
     counted_trees: FxHashSet<TreeLight>,
-    /// Buffers for the circuit and the ports of the current hop.
-    circuit: Vec<Circuit>,
-    tuning: Vec<Tuning>,
 }
 
 impl<'a> Configuration<'a> {
@@ -93,8 +90,6 @@ impl<'a> Configuration<'a> {
             ports: Vec::new(),
             used: Vec::new(),
             counted_trees: FxHashSet::default(),
-            circuit: Vec::new(),
-            tuning: Vec::new(),
         }
     }
 
@@ -138,25 +133,23 @@ impl<'a> Configuration<'a> {
             return true;
         }
         let sharing = circuits.sharing();
-        self.tuning.clear();
-        circuits.tune(&[hop], &self.plan.routes, &mut self.tuning);
-        if self.insert(ends, sharing != LightSharing::SameCircuit) {
+        let tuning = circuits.tuning(&hop, &self.plan.routes);
+        if self.insert(ends, &tuning, sharing != LightSharing::SameCircuit) {
             return true;
         }
-        self.circuit.clear();
-        let measured = circuits.measure(&[hop], &self.plan.routes, &mut self.circuit);
+        // The timing of the message rejects a circuit that does not exist.
+        let circuit = circuits.circuit(&hop, &self.plan.routes);
+        let lines = circuit.map_or_else(|_| LineRanges::default(), |circuit| circuit.lines);
         let tree = match sharing {
             LightSharing::Tree { light, branches } => {
-                let first_line = branches.then(|| self.circuit.first()?.lines.first_line());
-                let first_line = first_line.flatten().unwrap_or(0);
+                let first_line = lines.first_line().filter(|_| branches).unwrap_or(0);
                 let source = u64::from(hop.from) << 32 | u64::from(first_line);
                 Some((source, hop.light.0 & light, 0))
             }
             LightSharing::SameCircuit => None,
         };
-        let has_ports = self.occupy_ports(ends, tree);
-        // The timing of the message rejects a circuit that does not exist.
-        let has_lines = measured.is_err() || self.occupy_channels(circuits, hop, tree);
+        let has_ports = self.occupy_ports(ends, &tuning, tree);
+        let has_lines = self.occupy_channels(circuits, hop, tuning.channel, &lines, tree);
         self.fingerprint = self.fingerprint.wrapping_add(mixed(ends));
         has_ports && has_lines
     }
@@ -167,12 +160,9 @@ impl<'a> Configuration<'a> {
 
     /// Marks a circuit as up and returns whether it was up before. `may_share` is true if the
     /// circuit may be part of a light tree.
-    fn insert(&mut self, ends: CircuitEnds, may_share: bool) -> bool {
+    fn insert(&mut self, ends: CircuitEnds, tuning: &Tuning, may_share: bool) -> bool {
         // If at most one circuit uses the pool, this is the circuit, or the circuit is not up.
-        if let [tuning] = self.tuning[..]
-            && !tuning.is_fixed
-            && !may_share
-        {
+        if !tuning.is_fixed && !may_share {
             let pool = self.pools.known(tuning.transmitter.pool);
             let taken = pool.map(|pool| self.ports[pool as usize]);
             let taken = taken.filter(|taken| taken.count > 0);
@@ -190,73 +180,67 @@ impl<'a> Configuration<'a> {
 
     /// Occupies a port at each end of a circuit and returns whether there were enough ports. `tree`
     /// is the circuit's light tree, which occupies only one transmitter.
-    fn occupy_ports(&mut self, ends: CircuitEnds, tree: Option<TreeLight>) -> bool {
+    fn occupy_ports(
+        &mut self,
+        ends: CircuitEnds,
+        tuning: &Tuning,
+        tree: Option<TreeLight>,
+    ) -> bool {
+        if tuning.is_fixed {
+            return true;
+        }
+        let needs_transmitter = tree.is_none_or(|tree| self.counted_trees.insert(tree));
+        let transmitter = needs_transmitter.then_some(tuning.transmitter);
         let mut fits = true;
-        for tuning in self.tuning.iter().filter(|tuning| !tuning.is_fixed) {
-            let needs_transmitter = tree.is_none_or(|tree| self.counted_trees.insert(tree));
-            let ports = [
-                needs_transmitter.then_some(tuning.transmitter),
-                Some(tuning.receiver),
-            ];
-            for port in ports.into_iter().flatten() {
-                let pool = self.pools.number(port.pool);
-                if pool as usize == self.ports.len() {
-                    self.ports.push(OccupiedPorts {
-                        count: 0,
-                        first: ends,
-                    });
-                }
-                let taken = &mut self.ports[pool as usize];
-                if taken.count == 0 {
-                    taken.first = ends;
-                    self.used.push(pool);
-                }
-                taken.count += 1;
-                fits &= taken.count <= port.size;
+        for port in transmitter.into_iter().chain([tuning.receiver]) {
+            let pool = self.pools.number(port.pool);
+            if pool as usize == self.ports.len() {
+                self.ports.push(OccupiedPorts {
+                    count: 0,
+                    first: ends,
+                });
             }
+            let taken = &mut self.ports[pool as usize];
+            if taken.count == 0 {
+                taken.first = ends;
+                self.used.push(pool);
+            }
+            taken.count += 1;
+            fits &= taken.count <= port.size;
         }
         fits
     }
 
-    /// Occupies the channels of a circuit, and of its rotations if the plan is rotation-symmetric;
-    /// returns whether they were free.
+    /// Occupies the channel `channel` of a circuit on `lines`, and the channels of its rotations if
+    /// the plan is rotation-symmetric; returns whether they were free.
     fn occupy_channels(
         &mut self,
         circuits: &dyn Circuits,
         hop: Hop,
+        channel: u32,
+        lines: &LineRanges,
         tree: Option<TreeLight>,
     ) -> bool {
-        let lines = circuits.lines();
         let mut fits = match circuits.fibre(hop.light) {
-            Some(fibre) => self.count_on_fibre(circuits, fibre, hop, tree),
+            Some(fibre) => self.count_on_fibre(circuits, fibre, hop, lines, tree),
             None => true,
         };
         if !circuits.has_channel(hop.light) {
             return fits;
         }
         let Some(rotation) = self.rotation else {
-            let channel = self.tuning.first().map_or(0, |tuning| tuning.channel);
-            for circuit in 0..self.circuit.len() {
-                let ranges = self.circuit[circuit].lines.clone();
-                let mut on_line = tree;
-                for lines in ranges.line_ranges() {
-                    fits &= self.take(channel, lines.clone(), on_line);
-                    on_line = on_line.map(|tree| after(circuits, tree, lines));
-                }
+            let mut on_line = tree;
+            for lines in lines.line_ranges() {
+                fits &= self.take(channel, lines.clone(), on_line);
+                on_line = on_line.map(|tree| after(circuits, tree, lines));
             }
             return fits;
         };
-        let row = lines_of(&self.circuit)
-            .map(|line| line / lines.shape[1].1)
-            .next()
-            .unwrap_or_default();
-        self.tuning.clear();
+        let row = lines.first_line().unwrap_or(0) / circuits.lines().shape[1].1;
         for by in 0..rotation.span(&hop) {
             let light = rotation.shift_channel(hop.light, by);
-            circuits.tune(&[Hop { light, ..hop }], &self.plan.routes, &mut self.tuning);
-        }
-        for copy in 0..self.tuning.len() {
-            fits &= self.take(self.tuning[copy].channel, row..row + 1, tree);
+            let tuning = circuits.tuning(&Hop { light, ..hop }, &self.plan.routes);
+            fits &= self.take(tuning.channel, row..row + 1, tree);
         }
         fits
     }
@@ -268,6 +252,7 @@ impl<'a> Configuration<'a> {
         circuits: &dyn Circuits,
         (fibre, channels): (u32, u32),
         hop: Hop,
+        lines: &LineRanges,
         tree: Option<TreeLight>,
     ) -> bool {
         let per_row = circuits.lines().shape[1].1;
@@ -276,13 +261,7 @@ impl<'a> Configuration<'a> {
         let (mut fits, mut on_line) = (true, tree);
         let network = circuits.fibre_links();
         let mut vertex = hop.from;
-        let ranges = self.circuit.first().map(|circuit| circuit.lines.clone());
-        for line in ranges
-            .iter()
-            .flat_map(|ranges| ranges.line_ranges())
-            .cloned()
-            .flatten()
-        {
+        for line in lines.line_ranges().cloned().flatten() {
             let is_new = on_line.is_none_or(|tree| self.trees_on_fibre.insert((line, tree)));
             on_line = on_line.map(|tree| after(circuits, tree, &(line..line + 1)));
             let passed = vertex;
@@ -409,12 +388,4 @@ fn mixed((ends, light): CircuitEnds) -> u128 {
     let light = hash(light);
     let high = u128::from(hash(ends ^ light ^ 0x9e37_79b9_7f4a_7c15));
     high << 64 | u128::from(hash(ends ^ light.rotate_left(32)))
-}
-
-/// Returns the lines of circuits, one by one.
-fn lines_of(circuits: &[Circuit]) -> impl Iterator<Item = u32> {
-    let ranges = circuits
-        .iter()
-        .flat_map(|circuit| circuit.lines.line_ranges());
-    ranges.flat_map(|lines| lines.clone())
 }

@@ -16,7 +16,6 @@ use super::slots::{SlotHops, hop};
 use crate::{Paths, SimulationError};
 use opticoll_base::interrupt;
 use opticoll_base::ports::Ports;
-use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::{Circuits, Tuning};
 use opticoll_plan::plan::Plan;
 
@@ -41,7 +40,6 @@ pub(super) struct CircuitGroups<'a> {
     group_end: Vec<u32>,
     ports: Ports<()>,
     has_begun: bool,
-    hops: Vec<Hop>,
     tunings: Vec<Tuning>,
 }
 
@@ -63,7 +61,6 @@ impl<'a> CircuitGroups<'a> {
             group_end: (1..=count).collect(),
             ports: Ports::default(),
             has_begun: false,
-            hops: Vec::new(),
             tunings: Vec::new(),
         };
         groups.form_groups(each_slot)?;
@@ -75,11 +72,10 @@ impl<'a> CircuitGroups<'a> {
 
     fn read_slot(&mut self, slot: u32) {
         let hops = self.slots.hops(slot).iter();
-        self.hops.clear();
-        self.hops.extend(hops.map(|&index| hop(self.plan, index).0));
+        let hops = hops.map(|&index| hop(self.plan, index).0);
         self.tunings.clear();
-        let routes = &self.plan.routes;
-        self.circuits.tune(&self.hops, routes, &mut self.tunings);
+        self.tunings
+            .extend(hops.map(|hop| self.circuits.tuning(&hop, &self.plan.routes)));
     }
 
     /// Forms the groups. A group ends when a port changes its circuit. If `each_slot` is true,

@@ -79,7 +79,6 @@ impl PlanCost {
 fn links_of(plan: &Plan, fabric: &Fabric) -> Option<Arc<[u32]>> {
     let graph = plan.fabric.downcast::<WdmGraph>()?;
     let mut used = vec![false; graph.fibre_links().links().len()];
-    let mut route = Vec::new();
     for (row, lightpath) in plan.lightpaths().enumerate() {
         let hop = Hop {
             from: lightpath.transfer.source,
@@ -88,8 +87,7 @@ fn links_of(plan: &Plan, fabric: &Fabric) -> Option<Arc<[u32]>> {
             route: plan.routes.number(row),
             slot: lightpath.slot,
         };
-        graph.route_of(&hop, &plan.routes, &mut route);
-        for &link in &route {
+        for link in graph.route_of(&hop, &plan.routes) {
             used[link as usize] = true;
         }
     }

@@ -103,63 +103,52 @@ impl Circuits for CircuitSwitch {
         })
     }
 
-    fn measure(
-        &self,
-        hops: &[Hop],
-        _routes: &NamedRoutes,
-        circuits: &mut Vec<Circuit>,
-    ) -> Result<(), NoCircuit> {
-        for (place, hop) in hops.iter().enumerate() {
-            let light = SwitchedLight::from(hop.light);
-            let ports = [light.source_port, light.destination_port].map(u32::from);
-            let is_beside = hop.light == SwitchedLight::PACKET;
-            let has_ports = match is_beside {
-                true => self.packet_rate.is_some(),
-                false => ports[0].max(ports[1]) < self.ports,
-            };
-            if hop.from.max(hop.to) >= self.ranks || !has_ports {
-                return Err(NoCircuit::Absent {
-                    hop: place,
-                    problem: "a rank or one of its ports does not exist",
-                });
-            }
-            let (row, delay) = match is_beside {
-                true => (self.ports, self.packet_latency),
-                false => (ports[0], self.latency),
-            };
-            let line = row * self.ranks + hop.from;
-            circuits.push(Circuit {
-                delay,
-                lines: [line..line + 1, 0..0].into(),
-            });
+    fn circuit(&self, hop: &Hop, _routes: &NamedRoutes) -> Result<Circuit, NoCircuit> {
+        let light = SwitchedLight::from(hop.light);
+        let ports = [light.source_port, light.destination_port].map(u32::from);
+        let is_beside = hop.light == SwitchedLight::PACKET;
+        let has_ports = match is_beside {
+            true => self.packet_rate.is_some(),
+            false => ports[0].max(ports[1]) < self.ports,
+        };
+        if hop.from.max(hop.to) >= self.ranks || !has_ports {
+            return Err(NoCircuit::Absent(
+                "a rank or one of its ports does not exist",
+            ));
         }
-        Ok(())
+        let (row, delay) = match is_beside {
+            true => (self.ports, self.packet_latency),
+            false => (ports[0], self.latency),
+        };
+        let line = row * self.ranks + hop.from;
+        Ok(Circuit {
+            delay,
+            lines: [line..line + 1, 0..0].into(),
+        })
     }
 
     /// Assigns the sender's output port and the receiver's input port that the light names.
-    fn tune(&self, hops: &[Hop], _routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
-        tunings.extend(hops.iter().map(|hop| {
-            let light = SwitchedLight::from(hop.light);
-            let is_fixed = hop.light == SwitchedLight::PACKET;
-            let end =
-                |rank: u32, port: u16, end: u64| u64::from(rank) << 10 | u64::from(port) << 1 | end;
-            let out = end(hop.from, light.source_port, 0);
-            let into = end(hop.to, light.destination_port, 1);
-            let port = |pool, state| Port {
-                pool,
-                size: 1,
-                state: if is_fixed { 0 } else { state },
-            };
-            Tuning {
-                transmitter: port(out, into),
-                receiver: port(into, out),
-                channel: 0,
-                plane: match is_fixed {
-                    true => u32::MAX,
-                    false => self.switch_number(hop.from, light.source_port.into()),
-                },
-                is_fixed,
-            }
-        }));
+    fn tuning(&self, hop: &Hop, _routes: &NamedRoutes) -> Tuning {
+        let light = SwitchedLight::from(hop.light);
+        let is_fixed = hop.light == SwitchedLight::PACKET;
+        let end =
+            |rank: u32, port: u16, end: u64| u64::from(rank) << 10 | u64::from(port) << 1 | end;
+        let out = end(hop.from, light.source_port, 0);
+        let into = end(hop.to, light.destination_port, 1);
+        let port = |pool, state| Port {
+            pool,
+            size: 1,
+            state: if is_fixed { 0 } else { state },
+        };
+        Tuning {
+            transmitter: port(out, into),
+            receiver: port(into, out),
+            channel: 0,
+            plane: match is_fixed {
+                true => u32::MAX,
+                false => self.switch_number(hop.from, light.source_port.into()),
+            },
+            is_fixed,
+        }
     }
 }

@@ -70,11 +70,6 @@ impl ServersOnLight {
         &self.outside
     }
 
-    /// Returns the rate of a GPU's link to the switch of its server.
-    pub fn inside_rate(&self) -> Rate {
-        self.rate
-    }
-
     /// Returns the delay of a message within a server.
     pub fn inside_latency(&self) -> Time {
         self.latency
@@ -125,16 +120,12 @@ impl ServersOnLight {
         (hops, own_routes)
     }
 
-    /// Returns a value that the outside computes for a hop; `None` for a message within a server.
-    fn on_outside<T>(
-        &self,
-        hop: &Hop,
-        routes: &NamedRoutes,
-        compute: impl Fn(&dyn Circuits, &Hop, &NamedRoutes) -> T,
-    ) -> Option<T> {
+    /// Returns the number of the copy of a hop, the hop on this copy, and its route as links of a
+    /// copy; `None` for a message within a server.
+    fn on_copy(&self, hop: &Hop, routes: &NamedRoutes) -> Option<(u32, Hop, NamedRoutes)> {
         let (hops, routes) = self.on_copies(std::slice::from_ref(hop), routes);
-        let (_, own) = hops.first().copied().flatten()?;
-        Some(compute(self.light_circuits(), &own, &routes))
+        let (copy, own) = hops.first().copied().flatten()?;
+        Some((copy, own, routes))
     }
 }
 
@@ -311,10 +302,10 @@ impl Circuits for ServersOnLight {
     }
 
     fn transmission_of(&self, hop: &Hop, routes: &NamedRoutes) -> Transmission {
-        let own = self.on_outside(hop, routes, |circuits, hop, routes| {
-            circuits.transmission_of(hop, routes)
-        });
-        own.unwrap_or(Transmission::at(self.rate))
+        match self.on_copy(hop, routes) {
+            Some((_, hop, routes)) => self.light_circuits().transmission_of(&hop, &routes),
+            None => Transmission::at(self.rate),
+        }
     }
 
     fn is_degraded(&self) -> bool {
@@ -346,17 +337,15 @@ impl Circuits for ServersOnLight {
     }
 
     fn losses(&self, hop: &Hop, routes: &NamedRoutes, splits: u32) -> Vec<PassedLoss> {
-        let own = self.on_outside(hop, routes, |circuits, hop, routes| {
-            circuits.losses(hop, routes, splits)
-        });
-        own.unwrap_or_default()
+        let own = self.on_copy(hop, routes);
+        own.map_or_else(Vec::new, |(_, hop, routes)| {
+            self.light_circuits().losses(&hop, &routes, splits)
+        })
     }
 
     fn noise(&self, hop: &Hop, routes: &NamedRoutes, splits: u32) -> Option<Noise> {
-        let own = self.on_outside(hop, routes, |circuits, hop, routes| {
-            circuits.noise(hop, routes, splits)
-        });
-        own.flatten()
+        let (_, hop, routes) = self.on_copy(hop, routes)?;
+        self.light_circuits().noise(&hop, &routes, splits)
     }
 
     fn splits(&self, tree: &[Hop], routes: &NamedRoutes) -> Vec<u32> {
@@ -394,91 +383,61 @@ impl Circuits for ServersOnLight {
         self.light_circuits().change()
     }
 
-    fn measure(
-        &self,
-        hops: &[Hop],
-        routes: &NamedRoutes,
-        circuits: &mut Vec<Circuit>,
-    ) -> Result<(), NoCircuit> {
-        let absent = |hop, problem| Err(NoCircuit::Absent { hop, problem });
-        for (place, hop) in hops.iter().enumerate() {
-            if hop.from.max(hop.to) >= self.ranks() {
-                return absent(place, "a rank does not exist");
-            }
-            if hop.light != self.packet() {
-                if self.hop_on_copy(hop).is_none() {
-                    return absent(place, "no light leads between two rails");
-                }
-            } else if !self.outside.same_box(hop.from, hop.to) {
-                return absent(place, "no packet network joins two servers");
-            }
+    fn circuit(&self, hop: &Hop, routes: &NamedRoutes) -> Result<Circuit, NoCircuit> {
+        let absent = |problem| Err(NoCircuit::Absent(problem));
+        if hop.from.max(hop.to) >= self.ranks() {
+            return absent("a rank does not exist");
         }
-        let (lit, own_routes) = self.on_copies(hops, routes);
-        let own_hops: Vec<Hop> = lit.iter().flatten().map(|(_, hop)| *hop).collect();
-        let mut measured = Vec::with_capacity(own_hops.len());
-        let measured_all = self
-            .light_circuits()
-            .measure(&own_hops, &own_routes, &mut measured);
-        if let Err(NoCircuit::Absent { hop, problem }) = measured_all {
-            let mut places = (0..lit.len()).filter(|place| lit[*place].is_some());
-            return absent(places.nth(hop).unwrap_or(0), problem);
+        if let Some((copy, hop, routes)) = self.on_copy(hop, routes) {
+            let circuit = self.light_circuits().circuit(&hop, &routes)?;
+            let lines_per_copy = self.light_circuits().lines().count() as u32;
+            return Ok(Circuit {
+                lines: circuit.lines.moved(copy * lines_per_copy),
+                ..circuit
+            });
         }
-        measured_all?;
-        let lines_per_copy = self.light_circuits().lines().count() as u32;
-        let mut measured = measured.into_iter();
-        for own in lit {
-            circuits.push(
-                match own.and_then(|(copy, _)| Some((copy, measured.next()?))) {
-                    Some((copy, circuit)) => Circuit {
-                        lines: circuit.lines.moved(copy * lines_per_copy),
-                        ..circuit
-                    },
-                    None => Circuit {
-                        delay: self.latency,
-                        lines: LineRanges::default(),
-                    },
-                },
-            );
+        if hop.light != self.packet() {
+            return absent("no light leads between two rails");
         }
-        Ok(())
+        if !self.outside.same_box(hop.from, hop.to) {
+            return absent("no packet network joins two servers");
+        }
+        Ok(Circuit {
+            delay: self.latency,
+            lines: LineRanges::default(),
+        })
     }
 
-    fn tune(&self, hops: &[Hop], routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
+    fn tuning(&self, hop: &Hop, routes: &NamedRoutes) -> Tuning {
+        let Some((copy, hop, routes)) = self.on_copy(hop, routes) else {
+            let end = |rank: u32, end: u64| Port {
+                pool: u64::from(rank) << 32 | end,
+                size: 1,
+                state: 0,
+            };
+            return Tuning {
+                transmitter: end(hop.from, 0),
+                receiver: end(hop.to, 1),
+                channel: 0,
+                plane: u32::MAX,
+                is_fixed: true,
+            };
+        };
         // The copy is in bits 56 to 62, which no family with light uses. These bits are 0 for ports
         // within servers.
-        let pool = |copy: u32, port: Port| Port {
+        let on_copy = |port: Port| Port {
             pool: port.pool | u64::from(copy + 1) << 56,
             ..port
         };
-        let end = |rank: u32, state: u32| Port {
-            pool: u64::from(rank) << 32 | u64::from(state),
-            size: 1,
-            state: 0,
-        };
-        let (own_hops, routes) = self.on_copies(hops, routes);
-        let mut own_tuning = Vec::new();
-        for (hop, own) in hops.iter().zip(own_hops) {
-            if let Some((_, own)) = own {
-                self.light_circuits().tune(&[own], &routes, &mut own_tuning);
-            }
-            tunings.push(match (own, own_tuning.pop()) {
-                (Some((copy, _)), Some(tuning)) => Tuning {
-                    transmitter: pool(copy, tuning.transmitter),
-                    receiver: pool(copy, tuning.receiver),
-                    plane: tuning
-                        .plane
-                        .saturating_mul(self.outside.copies())
-                        .saturating_add(copy),
-                    ..tuning
-                },
-                _ => Tuning {
-                    transmitter: end(hop.from, 0),
-                    receiver: end(hop.to, 1),
-                    channel: 0,
-                    plane: u32::MAX,
-                    is_fixed: true,
-                },
-            });
+        let tuning = self.light_circuits().tuning(&hop, &routes);
+        Tuning {
+            transmitter: on_copy(tuning.transmitter),
+            receiver: on_copy(tuning.receiver),
+            plane: tuning
+                .plane
+                .saturating_mul(self.outside.copies())
+                .saturating_add(copy),
+            ..tuning
         }
     }
 }

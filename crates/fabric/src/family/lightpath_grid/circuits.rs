@@ -79,51 +79,40 @@ impl Circuits for LightpathGrid {
         })
     }
 
-    fn measure(
-        &self,
-        hops: &[Hop],
-        _routes: &NamedRoutes,
-        circuits: &mut Vec<Circuit>,
-    ) -> Result<(), NoCircuit> {
-        for (place, hop) in hops.iter().enumerate() {
-            let light = PortsLight::from(hop.light);
-            let source_port = u32::from(light.source_port);
-            let exists = hop.from.max(hop.to) < self.ranks
-                && source_port < self.ports
-                && u32::from(light.destination_port) < self.ports;
-            if !exists {
-                return Err(NoCircuit::Absent {
-                    hop: place,
-                    problem: "a rank or one of its ports does not exist",
-                });
-            }
-            let line = source_port * self.ranks + hop.from;
-            circuits.push(Circuit {
-                delay: self.latency,
-                lines: [line..line + 1, 0..0].into(),
-            });
+    fn circuit(&self, hop: &Hop, _routes: &NamedRoutes) -> Result<Circuit, NoCircuit> {
+        let light = PortsLight::from(hop.light);
+        let source_port = u32::from(light.source_port);
+        let exists = hop.from.max(hop.to) < self.ranks
+            && source_port < self.ports
+            && u32::from(light.destination_port) < self.ports;
+        if !exists {
+            return Err(NoCircuit::Absent(
+                "a rank or one of its ports does not exist",
+            ));
         }
-        Ok(())
+        let line = source_port * self.ranks + hop.from;
+        Ok(Circuit {
+            delay: self.latency,
+            lines: [line..line + 1, 0..0].into(),
+        })
     }
 
     /// Assigns the two ports that the light names. A port both sends and receives.
-    fn tune(&self, hops: &[Hop], _routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
-        tunings.extend(hops.iter().map(|hop| {
-            let light = PortsLight::from(hop.light);
-            let source = u64::from(hop.from) << 32 | u64::from(light.source_port);
-            let destination = u64::from(hop.to) << 32 | u64::from(light.destination_port);
-            let port = |pool, state| Port {
-                pool,
-                size: 1,
-                state,
-            };
-            Tuning {
-                is_fixed: false,
-                transmitter: port(source, destination),
-                receiver: port(destination, source),
-                channel: 0,
-                plane: 0,
-            }
-        }));
+    fn tuning(&self, hop: &Hop, _routes: &NamedRoutes) -> Tuning {
+        let light = PortsLight::from(hop.light);
+        let source = u64::from(hop.from) << 32 | u64::from(light.source_port);
+        let destination = u64::from(hop.to) << 32 | u64::from(light.destination_port);
+        let port = |pool, state| Port {
+            pool,
+            size: 1,
+            state,
+        };
+        Tuning {
+            is_fixed: false,
+            transmitter: port(source, destination),
+            receiver: port(destination, source),
+            channel: 0,
+            plane: 0,
+        }
     }
 }

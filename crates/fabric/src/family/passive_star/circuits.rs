@@ -76,45 +76,32 @@ impl Circuits for PassiveStar {
         })
     }
 
-    fn measure(
-        &self,
-        hops: &[Hop],
-        _routes: &NamedRoutes,
-        circuits: &mut Vec<Circuit>,
-    ) -> Result<(), NoCircuit> {
-        for (place, hop) in hops.iter().enumerate() {
-            let wavelength = u32::from(StarLight::from(hop.light).wavelength);
-            if hop.from.max(hop.to) >= self.ranks || wavelength >= self.wavelengths {
-                return Err(NoCircuit::Absent {
-                    hop: place,
-                    problem: "a rank or its wavelength does not exist",
-                });
-            }
-            circuits.push(Circuit {
-                delay: self.latency,
-                lines: [wavelength..wavelength + 1, 0..0].into(),
-            });
+    fn circuit(&self, hop: &Hop, _routes: &NamedRoutes) -> Result<Circuit, NoCircuit> {
+        let wavelength = u32::from(StarLight::from(hop.light).wavelength);
+        if hop.from.max(hop.to) >= self.ranks || wavelength >= self.wavelengths {
+            return Err(NoCircuit::Absent("a rank or its wavelength does not exist"));
         }
-        Ok(())
+        Ok(Circuit {
+            delay: self.latency,
+            lines: [wavelength..wavelength + 1, 0..0].into(),
+        })
     }
 
     /// Assigns any transmitter of the source and any receiver of the destination. Both are tuned to
     /// the wavelength of the light.
-    fn tune(&self, hops: &[Hop], _routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
-        tunings.extend(hops.iter().map(|hop| {
-            let wavelength = StarLight::from(hop.light).wavelength;
-            let port = |rank: u32, end: u64, size: u32| Port {
-                pool: u64::from(rank) << 1 | end,
-                size,
-                state: wavelength.into(),
-            };
-            Tuning {
-                is_fixed: false,
-                transmitter: port(hop.from, 0, self.transmitters),
-                receiver: port(hop.to, 1, self.receivers),
-                channel: 0,
-                plane: 0,
-            }
-        }));
+    fn tuning(&self, hop: &Hop, _routes: &NamedRoutes) -> Tuning {
+        let wavelength = StarLight::from(hop.light).wavelength;
+        let port = |rank: u32, end: u64, size: u32| Port {
+            pool: u64::from(rank) << 1 | end,
+            size,
+            state: wavelength.into(),
+        };
+        Tuning {
+            is_fixed: false,
+            transmitter: port(hop.from, 0, self.transmitters),
+            receiver: port(hop.to, 1, self.receivers),
+            channel: 0,
+            plane: 0,
+        }
     }
 }

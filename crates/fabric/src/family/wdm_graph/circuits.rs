@@ -4,7 +4,7 @@
 use super::{CONVERTED, GraphLight, LIGHT, WdmGraph};
 use crate::fabric::circuits::{
     Capacity, Change, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port,
-    ReconfigurationCharge, Tuning,
+    ReconfigurationCharge, Tuning, wavelength_policies,
 };
 use crate::fabric::light::{Hop, LightKind};
 use crate::fabric::loss::{LossBudget, PassedLoss};
@@ -15,13 +15,14 @@ use crate::network::named_routes::{FABRIC_ROUTE, NamedRoutes};
 use opticoll_base::units::{Time, UnitError};
 
 impl WdmGraph {
-    /// Stores the links of a hop's route in `links`. The ranks of the hop must exist.
-    pub fn route_of(&self, hop: &Hop, routes: &NamedRoutes, links: &mut Vec<u32>) {
-        links.clear();
+    /// Returns the links of a hop's route. The ranks of the hop must exist.
+    pub fn route_of(&self, hop: &Hop, routes: &NamedRoutes) -> Vec<u32> {
+        let mut links = Vec::new();
         match hop.route {
-            FABRIC_ROUTE => self.fibre_links().route(hop.from, hop.to, links),
+            FABRIC_ROUTE => self.fibre_links().route(hop.from, hop.to, &mut links),
             route => links.extend_from_slice(routes.links(route)),
         }
+        links
     }
 
     /// Returns the propagation delay of a route, whose links must exist.
@@ -46,17 +47,7 @@ impl Circuits for WdmGraph {
     }
 
     fn policies(&self) -> &'static [(&'static str, ReconfigurationCharge)] {
-        let policies = &[
-            ("every_step", ReconfigurationCharge::EverySlot),
-            ("on_change", ReconfigurationCharge::NewConfiguration),
-            ("free", ReconfigurationCharge::Never),
-            ("per_port", ReconfigurationCharge::ChangedPort),
-        ];
-        // With converters, a lightpath has no single wavelength to which a port could be tuned.
-        match self.converters {
-            true => &policies[..3],
-            false => policies,
-        }
+        wavelength_policies(self.converters)
     }
 
     fn lines(&self) -> Lines {
@@ -90,8 +81,7 @@ impl Circuits for WdmGraph {
     }
 
     fn transmission_of(&self, hop: &Hop, routes: &NamedRoutes) -> Transmission {
-        let mut route = Vec::new();
-        self.route_of(hop, routes, &mut route);
+        let route = self.route_of(hop, routes);
         Transmission {
             rate: self.rate_of(&route, GraphLight::from(hop.light)),
             ..self.transmission
@@ -113,23 +103,17 @@ impl Circuits for WdmGraph {
         let Some(budget) = self.budget.as_ref() else {
             return Vec::new();
         };
-        let mut route = Vec::new();
-        self.route_of(hop, routes, &mut route);
+        let route = self.route_of(hop, routes);
         self.losses_over(budget, &route, splits)
     }
 
     fn noise(&self, hop: &Hop, routes: &NamedRoutes, splits: u32) -> Option<Noise> {
-        let mut route = Vec::new();
-        self.route_of(hop, routes, &mut route);
+        let route = self.route_of(hop, routes);
         self.noise_over(&route, splits)
     }
 
     fn splits(&self, tree: &[Hop], routes: &NamedRoutes) -> Vec<u32> {
-        let own = tree.iter().map(|hop| {
-            let mut route = Vec::new();
-            self.route_of(hop, routes, &mut route);
-            route
-        });
+        let own = tree.iter().map(|hop| self.route_of(hop, routes));
         let own: Vec<Vec<u32>> = own.collect();
         let own: Vec<&[u32]> = own.iter().map(Vec::as_slice).collect();
         self.splits_before(&own)
@@ -175,103 +159,86 @@ impl Circuits for WdmGraph {
         })
     }
 
-    fn measure(
-        &self,
-        hops: &[Hop],
-        routes: &NamedRoutes,
-        circuits: &mut Vec<Circuit>,
-    ) -> Result<(), NoCircuit> {
+    fn circuit(&self, hop: &Hop, routes: &NamedRoutes) -> Result<Circuit, NoCircuit> {
         let network = WdmGraph::fibre_links(self);
-        let mut route = Vec::new();
-        for (place, hop) in hops.iter().enumerate() {
-            let absent = |problem| {
-                Err(NoCircuit::Absent {
-                    hop: place,
-                    problem,
-                })
-            };
-            if hop.from.max(hop.to) >= network.ranks() {
-                return absent("an end is not a rank");
-            }
-            let light = GraphLight::from(hop.light);
-            let converted = self.converters && light.wavelength == CONVERTED;
-            let has_wavelength = converted || u32::from(light.wavelength) < self.wavelengths;
-            if u32::from(light.fibre) >= self.fibres || !has_wavelength {
-                return absent("its channel does not exist");
-            }
-            self.route_of(hop, routes, &mut route);
-            if route.is_empty() {
-                return absent("its route has no links");
-            }
-            let links = network.links().len() as u32;
-            if route.iter().any(|&link| link >= links) {
-                return absent("a link of its route does not exist");
-            }
-            circuits.push(Circuit {
-                delay: self.delay_of(&route)?,
-                lines: route.iter().copied().collect(),
-            });
+        let absent = |problem| Err(NoCircuit::Absent(problem));
+        if hop.from.max(hop.to) >= network.ranks() {
+            return absent("an end is not a rank");
         }
-        Ok(())
+        let light = GraphLight::from(hop.light);
+        let converted = self.converters && light.wavelength == CONVERTED;
+        let has_wavelength = converted || u32::from(light.wavelength) < self.wavelengths;
+        if u32::from(light.fibre) >= self.fibres || !has_wavelength {
+            return absent("its channel does not exist");
+        }
+        let route = self.route_of(hop, routes);
+        if route.is_empty() {
+            return absent("its route has no links");
+        }
+        let links = network.links().len() as u32;
+        if route.iter().any(|&link| link >= links) {
+            return absent("a link of its route does not exist");
+        }
+        Ok(Circuit {
+            delay: self.delay_of(&route)?,
+            lines: route.iter().copied().collect(),
+        })
     }
 
     /// Assigns the transmitter for the lightpath's channel on its first link and the receiver for
     /// the channel on its last link. If the graph limits the transmitters or receivers of a rank to
     /// fewer than its channels, assigns any of these instead, which can be tuned to any channel of
     /// any link.
-    fn tune(&self, hops: &[Hop], routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
+    fn tuning(&self, hop: &Hop, routes: &NamedRoutes) -> Tuning {
         let network = WdmGraph::fibre_links(self);
         let channels = u64::from(self.fibres * self.wavelengths);
-        let mut route = Vec::new();
-        for hop in hops {
-            self.route_of(hop, routes, &mut route);
-            let light = GraphLight::from(hop.light);
-            let channel = match light.wavelength {
-                CONVERTED => u32::MAX,
-                wavelength => u32::from(light.fibre) * self.wavelengths + u32::from(wavelength),
-            };
-            let is_converted = light.wavelength == CONVERTED;
-            let tuned = match is_converted {
-                true => channels + u64::from(light.fibre),
-                false => u64::from(channel),
-            };
-            // Converted light may take any wavelength of its fibre.
-            let ports = match is_converted {
-                true => self.wavelengths_of(light.fibre.into()),
-                false => 1,
-            };
-            let port = |rank: u32, end: u64, link: Option<&u32>, limit: Option<u32>, other: u32| {
-                let per_link = channels + u64::from(self.fibres);
-                let link = link.copied().unwrap_or(0);
-                let on_link = u64::from(link) * per_link + tuned;
-                // A half-duplex link has a transmitter and a receiver at both ends.
-                let is_first_end = network.ends(link).is_some_and(|(from, _)| from == rank);
-                let end_of_link = u64::from(is_first_end) << 1 | end;
-                Port {
-                    pool: match limit {
-                        Some(_) => u64::from(rank) << 1 | end,
-                        None => 1 << 63 | on_link << 2 | end_of_link,
-                    },
-                    size: limit.unwrap_or(ports),
-                    // A circuit is a channel of a route. The fabric's route depends on the other
-                    // rank.
-                    state: match hop.route {
-                        FABRIC_ROUTE => 1 << 63 | u64::from(other) << 24 | tuned,
-                        route => u64::from(route) << 24 | tuned,
-                    },
-                }
-            };
-            let sent = self.channels_from(hop.from);
-            let received = self.channels_to(hop.to);
-            let transmitters = self.transmitters.filter(|&limit| limit < sent);
-            let receivers = self.receivers.filter(|&limit| limit < received);
-            tunings.push(Tuning {
-                is_fixed: false,
-                transmitter: port(hop.from, 0, route.first(), transmitters, hop.to),
-                receiver: port(hop.to, 1, route.last(), receivers, hop.from),
-                channel,
-                plane: 0,
-            });
+        let route = self.route_of(hop, routes);
+        let light = GraphLight::from(hop.light);
+        let channel = match light.wavelength {
+            CONVERTED => u32::MAX,
+            wavelength => u32::from(light.fibre) * self.wavelengths + u32::from(wavelength),
+        };
+        let is_converted = light.wavelength == CONVERTED;
+        let tuned = match is_converted {
+            true => channels + u64::from(light.fibre),
+            false => u64::from(channel),
+        };
+        // Converted light may take any wavelength of its fibre.
+        let ports = match is_converted {
+            true => self.wavelengths_of(light.fibre.into()),
+            false => 1,
+        };
+        let port = |rank: u32, end: u64, link: Option<&u32>, limit: Option<u32>, other: u32| {
+            let per_link = channels + u64::from(self.fibres);
+            let link = link.copied().unwrap_or(0);
+            let on_link = u64::from(link) * per_link + tuned;
+            // A half-duplex link has a transmitter and a receiver at both ends.
+            let is_first_end = network.ends(link).is_some_and(|(from, _)| from == rank);
+            let end_of_link = u64::from(is_first_end) << 1 | end;
+            Port {
+                pool: match limit {
+                    Some(_) => u64::from(rank) << 1 | end,
+                    None => 1 << 63 | on_link << 2 | end_of_link,
+                },
+                size: limit.unwrap_or(ports),
+                // A circuit is a channel of a route. The fabric's route depends on the other
+                // rank.
+                state: match hop.route {
+                    FABRIC_ROUTE => 1 << 63 | u64::from(other) << 24 | tuned,
+                    route => u64::from(route) << 24 | tuned,
+                },
+            }
+        };
+        let sent = self.channels_from(hop.from);
+        let received = self.channels_to(hop.to);
+        let transmitters = self.transmitters.filter(|&limit| limit < sent);
+        let receivers = self.receivers.filter(|&limit| limit < received);
+        Tuning {
+            is_fixed: false,
+            transmitter: port(hop.from, 0, route.first(), transmitters, hop.to),
+            receiver: port(hop.to, 1, route.last(), receivers, hop.from),
+            channel,
+            plane: 0,
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::{CONVERTED, Direction, LIGHT, WdmLight, WdmRing};
 use crate::fabric::circuits::{
     Capacity, Change, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port,
-    ReconfigurationCharge, RingShape, Tuning,
+    ReconfigurationCharge, RingShape, Tuning, wavelength_policies,
 };
 use crate::fabric::light::{Hop, LightKind, NumberedChannels, Rotation};
 use crate::fabric::loss::{LossBudget, PassedLoss};
@@ -38,17 +38,7 @@ impl Circuits for WdmRing {
     }
 
     fn policies(&self) -> &'static [(&'static str, ReconfigurationCharge)] {
-        let policies = &[
-            ("every_step", ReconfigurationCharge::EverySlot),
-            ("on_change", ReconfigurationCharge::NewConfiguration),
-            ("free", ReconfigurationCharge::Never),
-            ("per_port", ReconfigurationCharge::ChangedPort),
-        ];
-        // With converters, a lightpath has no single wavelength to which a port could be tuned.
-        match self.converters {
-            true => &policies[..3],
-            false => policies,
-        }
+        wavelength_policies(self.converters)
     }
 
     /// Returns two rows of lines: row 0 contains the clockwise links, row 1 the counter-clockwise
@@ -139,84 +129,69 @@ impl Circuits for WdmRing {
         })
     }
 
-    fn measure(
-        &self,
-        hops: &[Hop],
-        _routes: &NamedRoutes,
-        circuits: &mut Vec<Circuit>,
-    ) -> Result<(), NoCircuit> {
-        for (place, hop) in hops.iter().enumerate() {
-            let absent = |problem| {
-                Err(NoCircuit::Absent {
-                    hop: place,
-                    problem,
-                })
-            };
-            let Hop { from, to, .. } = *hop;
-            if from.max(to) >= self.ranks {
-                return absent("an end is not a rank");
-            }
-            let light = WdmLight::from(hop.light);
-            let converted = self.converters && light.wavelength == CONVERTED;
-            let has_wavelength = converted || u32::from(light.wavelength) < self.wavelengths;
-            if u32::from(light.fibre) >= self.fibres || !has_wavelength {
-                return absent("its channel does not exist");
-            }
-            let links = self.hops(from, to, light.direction);
-            // The counter-clockwise links of the lightpath start at the ranks after the
-            // destination, up to the source.
-            let (row, first) = match light.direction {
-                Direction::Clockwise => (0, from),
-                Direction::CounterClockwise if to + 1 == self.ranks => (self.ranks, 0),
-                Direction::CounterClockwise => (self.ranks, to + 1),
-            };
-            let to_end = links.min(self.ranks - first);
-            circuits.push(Circuit {
-                delay: self
-                    .propagation
-                    .times(self.span(from, to, light.direction).into())?,
-                lines: [row + first..row + first + to_end, row..row + links - to_end].into(),
-            });
+    fn circuit(&self, hop: &Hop, _routes: &NamedRoutes) -> Result<Circuit, NoCircuit> {
+        let absent = |problem| Err(NoCircuit::Absent(problem));
+        let Hop { from, to, .. } = *hop;
+        if from.max(to) >= self.ranks {
+            return absent("an end is not a rank");
         }
-        Ok(())
+        let light = WdmLight::from(hop.light);
+        let converted = self.converters && light.wavelength == CONVERTED;
+        let has_wavelength = converted || u32::from(light.wavelength) < self.wavelengths;
+        if u32::from(light.fibre) >= self.fibres || !has_wavelength {
+            return absent("its channel does not exist");
+        }
+        let links = self.hops(from, to, light.direction);
+        // The counter-clockwise links of the lightpath start at the ranks after the
+        // destination, up to the source.
+        let (row, first) = match light.direction {
+            Direction::Clockwise => (0, from),
+            Direction::CounterClockwise if to + 1 == self.ranks => (self.ranks, 0),
+            Direction::CounterClockwise => (self.ranks, to + 1),
+        };
+        let to_end = links.min(self.ranks - first);
+        Ok(Circuit {
+            delay: self
+                .propagation
+                .times(self.span(from, to, light.direction).into())?,
+            lines: [row + first..row + first + to_end, row..row + links - to_end].into(),
+        })
     }
 
     /// Assigns the ring resonators for the lightpath's channel at both ends. If the ring limits the
     /// ports of a rank, assigns any port of the rank instead; each port can be tuned to any
     /// channel.
-    fn tune(&self, hops: &[Hop], _routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
+    fn tuning(&self, hop: &Hop, _routes: &NamedRoutes) -> Tuning {
         let channels = self.fibres * self.wavelengths;
-        tunings.extend(hops.iter().map(|hop| {
-            let light = WdmLight::from(hop.light);
-            let channel = u32::from(light.fibre) * self.wavelengths + u32::from(light.wavelength);
-            let tuned = u64::from(light.direction as u32 * channels + channel);
-            let is_converted = light.wavelength == CONVERTED;
-            // Converted light may take any wavelength of its fibre.
-            let resonators = match is_converted {
-                true => self.wavelengths_of(light.fibre.into()),
-                false => 1,
+        let light = WdmLight::from(hop.light);
+        let channel = u32::from(light.fibre) * self.wavelengths + u32::from(light.wavelength);
+        let tuned = u64::from(light.direction as u32 * channels + channel);
+        let is_converted = light.wavelength == CONVERTED;
+        // Converted light may take any wavelength of its fibre.
+        let resonators = match is_converted {
+            true => self.wavelengths_of(light.fibre.into()),
+            false => 1,
+        };
+        let port = |rank: u32, end: u64, other: u32| {
+            let ports = u64::from(rank) << 1 | end;
+            // Resonators have consecutive numbers. Resonators for light that changes its
+            // wavelength have a separate range of numbers.
+            let resonator = match is_converted {
+                false => ports * 2 * u64::from(channels) + tuned,
+                true => 1 << 63 | ports << 32 | tuned,
             };
-            let port = |rank: u32, end: u64, other: u32| {
-                let ports = u64::from(rank) << 1 | end;
-                // Resonators have consecutive numbers. Resonators for light that changes its
-                // wavelength have a separate range of numbers.
-                let resonator = match is_converted {
-                    false => ports * 2 * u64::from(channels) + tuned,
-                    true => 1 << 63 | ports << 32 | tuned,
-                };
-                Port {
-                    pool: self.ports.map_or(resonator, |_| ports),
-                    size: self.ports.unwrap_or(resonators),
-                    state: u64::from(other) << 32 | tuned,
-                }
-            };
-            Tuning {
-                is_fixed: false,
-                transmitter: port(hop.from, 0, hop.to),
-                receiver: port(hop.to, 1, hop.from),
-                channel,
-                plane: 0,
+            Port {
+                pool: self.ports.map_or(resonator, |_| ports),
+                size: self.ports.unwrap_or(resonators),
+                state: u64::from(other) << 32 | tuned,
             }
-        }));
+        };
+        Tuning {
+            is_fixed: false,
+            transmitter: port(hop.from, 0, hop.to),
+            receiver: port(hop.to, 1, hop.from),
+            channel,
+            plane: 0,
+        }
     }
 }

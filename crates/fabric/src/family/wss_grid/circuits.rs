@@ -78,49 +78,38 @@ impl Circuits for WssGrid {
         })
     }
 
-    fn measure(
-        &self,
-        hops: &[Hop],
-        _routes: &NamedRoutes,
-        circuits: &mut Vec<Circuit>,
-    ) -> Result<(), NoCircuit> {
+    fn circuit(&self, hop: &Hop, _routes: &NamedRoutes) -> Result<Circuit, NoCircuit> {
         let ranks = self.ranks();
-        for (place, hop) in hops.iter().enumerate() {
-            let light = TunedLight::from(hop.light);
-            let exists = hop.from.max(hop.to) < ranks
-                && light.plane < 2
-                && u32::from(light.wavelength) < self.wavelengths;
-            if !exists {
-                return Err(NoCircuit::Absent {
-                    hop: place,
-                    problem: "a rank, its transceiver or wavelength does not exist",
-                });
-            }
-            let line = u32::from(light.plane) * ranks + hop.from;
-            circuits.push(Circuit {
-                delay: self.latency,
-                lines: [line..line + 1, 0..0].into(),
-            });
+        let light = TunedLight::from(hop.light);
+        let exists = hop.from.max(hop.to) < ranks
+            && light.plane < 2
+            && u32::from(light.wavelength) < self.wavelengths;
+        if !exists {
+            return Err(NoCircuit::Absent(
+                "a rank, its transceiver or wavelength does not exist",
+            ));
         }
-        Ok(())
+        let line = u32::from(light.plane) * ranks + hop.from;
+        Ok(Circuit {
+            delay: self.latency,
+            lines: [line..line + 1, 0..0].into(),
+        })
     }
 
     /// Assigns the transmitter of `from` and the receiver of `to` in the plane of the light.
-    fn tune(&self, hops: &[Hop], _routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
-        tunings.extend(hops.iter().map(|hop| {
-            let light = TunedLight::from(hop.light);
-            let port = |rank: u32, end: u64, other: u32| Port {
-                pool: u64::from(rank) << 9 | end << 8 | u64::from(light.plane),
-                size: 1,
-                state: u64::from(other) << 16 | u64::from(light.wavelength),
-            };
-            Tuning {
-                is_fixed: false,
-                transmitter: port(hop.from, 0, hop.to),
-                receiver: port(hop.to, 1, hop.from),
-                channel: 0,
-                plane: 0,
-            }
-        }));
+    fn tuning(&self, hop: &Hop, _routes: &NamedRoutes) -> Tuning {
+        let light = TunedLight::from(hop.light);
+        let port = |rank: u32, end: u64, other: u32| Port {
+            pool: u64::from(rank) << 9 | end << 8 | u64::from(light.plane),
+            size: 1,
+            state: u64::from(other) << 16 | u64::from(light.wavelength),
+        };
+        Tuning {
+            is_fixed: false,
+            transmitter: port(hop.from, 0, hop.to),
+            receiver: port(hop.to, 1, hop.from),
+            channel: 0,
+            plane: 0,
+        }
     }
 }
