@@ -47,6 +47,36 @@ pub struct LightField {
 }
 
 impl LightField {
+    /// Creates a field whose values are printed as numbers.
+    pub const fn new(name: &'static str, bits: u8, meaning: &'static str) -> LightField {
+        LightField {
+            name,
+            bits,
+            names: &[],
+            star: false,
+            shifts: false,
+            meaning,
+        }
+    }
+
+    /// Returns the field with names of its values.
+    pub const fn names(self, names: &'static [&'static str]) -> LightField {
+        LightField { names, ..self }
+    }
+
+    /// Returns the field with its maximum value printed as `*`.
+    pub const fn star(self) -> LightField {
+        LightField { star: true, ..self }
+    }
+
+    /// Returns the field as one that may increase from copy to copy of a repetition.
+    pub const fn shifts(self) -> LightField {
+        LightField {
+            shifts: true,
+            ..self
+        }
+    }
+
     /// Returns the maximum value of the field.
     pub const fn max_value(&self) -> u32 {
         u32::MAX >> (32 - self.bits)
@@ -73,6 +103,45 @@ pub struct LightKind {
     /// Special values of light, and the word by which plan files write each of them.
     pub words: &'static [(&'static str, Light)],
 }
+
+/// Declares light as a struct of whole numbers, with the width of each field in bits, the first
+/// field in the highest bits, and the conversions from and to [`Light`].
+macro_rules! light_numbers {
+    ($(#[$about:meta])* pub struct $name:ident {
+        $($(#[$meaning:meta])* pub $field:ident: $number:ty = $bits:literal,)+
+    }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name {
+            $($(#[$meaning])* pub $field: $number,)+
+        }
+
+        impl From<Light> for $name {
+            #[inline]
+            fn from(Light(word): Light) -> $name {
+                let mut below = 0 $(+ $bits)+;
+                $(
+                    below -= $bits;
+                    let $field = (word >> below & ((1 << $bits) - 1)) as $number;
+                )+
+                $name { $($field,)+ }
+            }
+        }
+
+        impl From<$name> for Light {
+            #[inline]
+            fn from(light: $name) -> Light {
+                let mut word = 0;
+                $(word = word << $bits | u32::from(light.$field);)+
+                Light(word)
+            }
+        }
+    };
+}
+pub(crate) use light_numbers;
+
+/// Wavelength of light that converters may move to any wavelength on every link.
+pub const CONVERTED: u16 = u16::MAX;
 
 /// Word for messages over a packet network in plan files.
 pub const PACKET: &str = "packet";

@@ -18,7 +18,7 @@ use std::str::FromStr;
 use crate::bill::{AT_RANKS, Bill, PartKind};
 use crate::drawing;
 use crate::drawing::Drawing;
-use crate::fabric::light::{Light, LightField, LightKind, PACKET};
+use crate::fabric::light::{Light, LightField, LightKind, PACKET, light_numbers};
 use crate::fabric::loss::{FIXED, LossBudget, LossOptions, PassedLoss, Place, SWITCH};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
@@ -138,32 +138,23 @@ pub const LIGHT: LightKind = LightKind {
     relays: true,
     words: &[(PACKET, SwitchedLight::PACKET)],
     fields: &[
-        LightField {
-            name: "source_port",
-            bits: 9,
-            names: &[],
-            star: false,
-            shifts: false,
-            meaning: "the port out of the rank that sends",
-        },
-        LightField {
-            name: "destination_port",
-            bits: 9,
-            names: &[],
-            star: false,
-            shifts: false,
-            meaning: "the port in of the rank that receives",
-        },
+        LightField::new("source_port", 9, "the port out of the rank that sends"),
+        LightField::new(
+            "destination_port",
+            9,
+            "the port in of the rank that receives",
+        ),
     ],
 };
 
-/// Light of a transfer: the ports at the two ends of the circuit, or [`SwitchedLight::PACKET`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SwitchedLight {
-    /// Index of the output port at the sending rank.
-    pub source_port: u16,
-    /// Index of the input port at the receiving rank.
-    pub destination_port: u16,
+light_numbers! {
+    /// Light of a transfer: the ports at the two ends of the circuit, or [`SwitchedLight::PACKET`].
+    pub struct SwitchedLight {
+        /// Index of the output port at the sending rank.
+        pub source_port: u16 = 9,
+        /// Index of the input port at the receiving rank.
+        pub destination_port: u16 = 9,
+    }
 }
 
 /// Port index that marks messages on the packet network.
@@ -172,23 +163,6 @@ pub const BESIDE: u16 = (1 << 9) - 1;
 impl SwitchedLight {
     /// Light of messages on the packet network.
     pub const PACKET: Light = Light((BESIDE as u32) << 9 | BESIDE as u32);
-}
-
-impl From<Light> for SwitchedLight {
-    #[inline]
-    fn from(Light(word): Light) -> SwitchedLight {
-        SwitchedLight {
-            source_port: (word >> 9 & 0x1ff) as u16,
-            destination_port: (word & 0x1ff) as u16,
-        }
-    }
-}
-
-impl From<SwitchedLight> for Light {
-    #[inline]
-    fn from(light: SwitchedLight) -> Light {
-        Light(u32::from(light.source_port) << 9 | u32::from(light.destination_port))
-    }
 }
 
 /// Maximum number of ports of a rank. Port indices in plans have 9 bits, and their maximum is

@@ -10,7 +10,7 @@
 mod circuits;
 
 use crate::bill::{AT_RANKS, Bill, PartKind};
-use crate::fabric::light::{Light, LightField, LightKind};
+use crate::fabric::light::{Light, LightField, LightKind, light_numbers};
 use crate::fabric::loss::{FIXED, LossBudget, LossOptions, PassedLoss};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
@@ -48,48 +48,18 @@ pub const LIGHT: LightKind = LightKind {
     example: "0.1",
     relays: false,
     fields: &[
-        LightField {
-            name: "source_port",
-            bits: 8,
-            names: &[],
-            star: false,
-            shifts: false,
-            meaning: "the port of the rank that sends",
-        },
-        LightField {
-            name: "destination_port",
-            bits: 16,
-            names: &[],
-            star: false,
-            shifts: false,
-            meaning: "the port of the rank that receives",
-        },
+        LightField::new("source_port", 8, "the port of the rank that sends"),
+        LightField::new("destination_port", 16, "the port of the rank that receives"),
     ],
 };
 
-/// Light of a transfer: the ports at the two ends of the lightpath.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PortsLight {
-    /// Index of the port at the sending rank.
-    pub source_port: u8,
-    /// Index of the port at the receiving rank.
-    pub destination_port: u16,
-}
-
-impl From<Light> for PortsLight {
-    #[inline]
-    fn from(Light(word): Light) -> PortsLight {
-        PortsLight {
-            source_port: (word >> 16) as u8,
-            destination_port: word as u16,
-        }
-    }
-}
-
-impl From<PortsLight> for Light {
-    #[inline]
-    fn from(light: PortsLight) -> Light {
-        Light(u32::from(light.source_port) << 16 | u32::from(light.destination_port))
+light_numbers! {
+    /// Light of a transfer: the ports at the two ends of the lightpath.
+    pub struct PortsLight {
+        /// Index of the port at the sending rank.
+        pub source_port: u8 = 8,
+        /// Index of the port at the receiving rank.
+        pub destination_port: u16 = 16,
     }
 }
 

@@ -10,7 +10,7 @@ mod circuits;
 use crate::bill::{Bill, PartKind, TUNABLE};
 use crate::drawing;
 use crate::drawing::Drawing;
-use crate::fabric::light::{Light, LightField, LightKind};
+use crate::fabric::light::{Light, LightField, LightKind, light_numbers};
 use crate::fabric::loss::{
     Decibels, FIXED, LossBudget, LossOption, LossOptions, PassedLoss, Place,
 };
@@ -50,34 +50,19 @@ pub const LIGHT: LightKind = LightKind {
     form: "{wavelength}",
     example: "5",
     relays: false,
-    fields: &[LightField {
-        name: "wavelength",
-        bits: 16,
-        names: &[],
-        star: false,
-        shifts: true,
-        meaning: "the wavelength that the source sends on and the destination is tuned to",
-    }],
+    fields: &[LightField::new(
+        "wavelength",
+        16,
+        "the wavelength that the source sends on and the destination is tuned to",
+    )
+    .shifts()],
 };
 
-/// Light of a transfer: the wavelength.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StarLight {
-    /// Index of the wavelength.
-    pub wavelength: u16,
-}
-
-impl From<Light> for StarLight {
-    fn from(Light(word): Light) -> StarLight {
-        StarLight {
-            wavelength: word as u16,
-        }
-    }
-}
-
-impl From<StarLight> for Light {
-    fn from(light: StarLight) -> Light {
-        Light(light.wavelength.into())
+light_numbers! {
+    /// Light of a transfer: the wavelength.
+    pub struct StarLight {
+        /// Index of the wavelength.
+        pub wavelength: u16 = 16,
     }
 }
 

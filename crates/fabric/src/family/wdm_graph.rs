@@ -24,7 +24,8 @@ use crate::drawing::Drawing;
 use crate::fabric::channels;
 use crate::fabric::channels::Channel;
 use crate::fabric::light;
-use crate::fabric::light::{Light, LightField, LightKind};
+pub use crate::fabric::light::CONVERTED;
+use crate::fabric::light::{Light, LightField, LightKind, light_numbers};
 use crate::fabric::loss::LossBudget;
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
@@ -93,9 +94,6 @@ pub struct WdmGraph {
     pub hosts: u32,
 }
 
-/// Value of the field `wavelength` for light that converters may move to any wavelength.
-pub const CONVERTED: u16 = u16::MAX;
-
 /// Format of the light of a transfer: fibre and wavelength on every link of its route.
 pub const LIGHT: LightKind = LightKind {
     // Only servers joined by light have a packet network. On a plain fabric, the light has a fibre
@@ -105,46 +103,29 @@ pub const LIGHT: LightKind = LightKind {
     example: "0.5",
     relays: false,
     fields: &[
-        LightField {
-            name: "fibre",
-            bits: 8,
-            names: &[],
-            star: false,
-            shifts: true,
-            meaning: "index of the fibre among the parallel fibres of every link of the route",
-        },
-        LightField {
-            name: "wavelength",
-            bits: 16,
-            names: &[],
-            star: true,
-            shifts: true,
-            meaning: "wavelength on every link of the route; * if converters choose it",
-        },
+        LightField::new(
+            "fibre",
+            8,
+            "index of the fibre among the parallel fibres of every link of the route",
+        )
+        .shifts(),
+        LightField::new(
+            "wavelength",
+            16,
+            "wavelength on every link of the route; * if converters choose it",
+        )
+        .star()
+        .shifts(),
     ],
 };
 
-/// Light of a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GraphLight {
-    /// Index of the fibre among the parallel fibres of every link.
-    pub fibre: u8,
-    /// Wavelength, or [`CONVERTED`].
-    pub wavelength: u16,
-}
-
-impl From<Light> for GraphLight {
-    fn from(light: Light) -> GraphLight {
-        GraphLight {
-            fibre: LIGHT.value(light, 0) as u8,
-            wavelength: LIGHT.value(light, 1) as u16,
-        }
-    }
-}
-
-impl From<GraphLight> for Light {
-    fn from(light: GraphLight) -> Light {
-        Light(u32::from(light.fibre) << 16 | u32::from(light.wavelength))
+light_numbers! {
+    /// Light of a transfer.
+    pub struct GraphLight {
+        /// Index of the fibre among the parallel fibres of every link.
+        pub fibre: u8 = 8,
+        /// Wavelength, or [`CONVERTED`].
+        pub wavelength: u16 = 16,
     }
 }
 

@@ -3,10 +3,8 @@
 //! Channels are numbered fibre by fibre: `fibre * wavelengths + wavelength`.
 
 use super::{Direction, WdmRing};
+pub use crate::fabric::light::CONVERTED;
 use crate::fabric::light::{Hop, Light, LightField, LightKind, NumberedChannels, PACKET, Rotation};
-
-/// Wavelength value of a lightpath that converters may move to any wavelength at every rank.
-pub const CONVERTED: u16 = u16::MAX;
 
 /// Format of the light of a lightpath: direction, fibre and wavelength.
 pub const LIGHT: LightKind = LightKind {
@@ -17,33 +15,18 @@ pub const LIGHT: LightKind = LightKind {
     example: "cw 0.12",
     relays: false,
     fields: &[
-        LightField {
-            name: "direction",
-            bits: 1,
-            names: &[
-                Direction::Clockwise.name(),
-                Direction::CounterClockwise.name(),
-            ],
-            star: false,
-            shifts: false,
-            meaning: "the direction around the ring",
-        },
-        LightField {
-            name: "fibre",
-            bits: 8,
-            names: &[],
-            star: false,
-            shifts: true,
-            meaning: "the fibre of that direction",
-        },
-        LightField {
-            name: "wavelength",
-            bits: 16,
-            names: &[],
-            star: true,
-            shifts: true,
-            meaning: "the wavelength on that fibre; `*`: converters may change it at every rank",
-        },
+        LightField::new("direction", 1, "the direction around the ring").names(&[
+            Direction::Clockwise.name(),
+            Direction::CounterClockwise.name(),
+        ]),
+        LightField::new("fibre", 8, "the fibre of that direction").shifts(),
+        LightField::new(
+            "wavelength",
+            16,
+            "the wavelength on that fibre; `*`: converters may change it at every rank",
+        )
+        .star()
+        .shifts(),
     ],
 };
 
