@@ -41,15 +41,60 @@ pub fn distances<I: IntoIterator<Item = u32>>(
 ) -> Vec<u32> {
     let mut distance = vec![UNREACHED; vertices];
     distance[first as usize] = 0;
-    let neighbours = |vertex| {
-        neighbours(vertex)
-            .into_iter()
-            .map(|neighbour| ((), neighbour))
-    };
+    let neighbours = |vertex| neighbours(vertex).into_iter().map(|to| ((), to));
     search(vertices, first, neighbours, |from, (), to| {
         distance[to as usize] = distance[from as usize] + 1;
     });
     distance
+}
+
+/// Returns, indexed by vertex, the vertex before this vertex on the path from `first` that the
+/// breadth-first search finds first. `first` is its own predecessor, and a vertex that no path
+/// reaches has the predecessor [`UNREACHED`].
+pub fn predecessors<I: IntoIterator<Item = u32>>(
+    vertices: usize,
+    first: u32,
+    neighbours: impl Fn(u32) -> I,
+) -> Vec<u32> {
+    let mut previous = vec![UNREACHED; vertices];
+    previous[first as usize] = first;
+    let neighbours = |vertex| neighbours(vertex).into_iter().map(|to| ((), to));
+    search(vertices, first, neighbours, |from, (), to| {
+        previous[to as usize] = from;
+    });
+    previous
+}
+
+/// Returns, indexed by vertex, the least sum of lengths on a path from `first`, and the last edge
+/// of such a path (Dijkstra, A Note on Two Problems in Connexion with Graphs, 1959). `away` has the
+/// edges from each vertex, as (vertex at the end, length, edge). A vertex that no path reaches has
+/// the sum `u64::MAX` and no edge.
+///
+/// ```
+/// use opticoll_base::graph::shortest_lengths;
+/// // Edge 0 leads from vertex 0 to vertex 2; edges 1 and 2 lead there over vertex 1.
+/// let away = [vec![(2, 9, 0), (1, 3, 1)], vec![(2, 4, 2)], vec![], vec![]];
+/// let reached = [(0, None), (3, Some(1)), (7, Some(2)), (u64::MAX, None)];
+/// assert_eq!(shortest_lengths(&away, 0), reached);
+/// ```
+pub fn shortest_lengths(away: &[Vec<(u32, u64, u32)>], first: u32) -> Vec<(u64, Option<u32>)> {
+    let mut reached = vec![(u64::MAX, None); away.len()];
+    reached[first as usize].0 = 0;
+    let mut open = BinaryHeap::from([Reverse((0, first))]);
+    while let Some(Reverse((length, vertex))) = open.pop() {
+        interrupt::check();
+        if length > reached[vertex as usize].0 {
+            continue;
+        }
+        for &(to, further, edge) in &away[vertex as usize] {
+            let sum = length.saturating_add(further);
+            if sum < reached[to as usize].0 {
+                reached[to as usize] = (sum, Some(edge));
+                open.push(Reverse((sum, to)));
+            }
+        }
+    }
+    reached
 }
 
 /// Returns a shortest path from `first` to `last`, or `None` if no path exists. The path is a list

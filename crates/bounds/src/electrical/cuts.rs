@@ -17,15 +17,13 @@ use super::links::{Links, NONE, Nearest, UNBOUNDED, Windows, Work, latency_of, l
 use super::ratio::Ratio;
 use super::{Witness, bytes};
 use crate::{bits_ps, quotient};
+use opticoll_base::graph::UNREACHED;
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
 /// Maximum number of link visits for all cuts together.
 const MAX_STEPS: usize = 1 << 23;
-
-/// Distance of a switch that the search has not reached.
-const UNREACHED: u32 = u32::MAX;
 
 /// Links of a part that bytes must cross: the links into the part, the links out of it, or both.
 /// `part` is `None` for all parts together.

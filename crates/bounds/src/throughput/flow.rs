@@ -14,13 +14,11 @@
 //! Searches stop at the first supply. If vertices near the sink have plenty of supply, as in the
 //! bound on gathering, a flow touches few arcs. Only these arcs are reset for the next sink.
 
+use opticoll_base::graph::UNREACHED;
 use opticoll_base::interrupt;
 
 /// Supply or capacity that no flow exhausts.
 pub const UNLIMITED: u128 = u128::MAX >> 1;
-
-/// Level of a vertex that the search has not reached.
-const UNREACHED: u32 = u32::MAX;
 
 /// All arcs from one vertex to another, merged into a single arc. Stored with the vertex to which
 /// the arc leads.

@@ -22,11 +22,9 @@
 //! Full sets with a common rank merge into one. At the end, the full sets are the parts of the
 //! partition.
 
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashMap;
 
-use opticoll_base::interrupt;
+use opticoll_base::{graph, interrupt};
 
 /// Cable between two ranks: (rank, other rank, rate in each direction).
 pub type Cable = (u32, u32, u128);
@@ -172,18 +170,11 @@ impl Places {
     /// Sorts the cables by their distance from `root` in links, and reverses cables so that the
     /// second end of each is the end farther from `root`.
     fn begin_at(&mut self, root: u32) {
-        let mut distances = vec![u32::MAX; self.free.len()];
-        distances[root as usize] = 0;
-        let mut queue = VecDeque::from([root]);
-        while let Some(rank) = queue.pop_front() {
-            for &cable in &self.cables_at[rank as usize] {
-                let other = self.other_end(cable, rank);
-                if distances[other as usize] == u32::MAX {
-                    distances[other as usize] = distances[rank as usize] + 1;
-                    queue.push_back(other);
-                }
-            }
-        }
+        let places = &*self;
+        let distances = graph::distances(places.free.len(), root, |rank| {
+            let cables = places.cables_at[rank as usize].iter();
+            cables.map(move |&cable| places.other_end(cable, rank))
+        });
         for cable in &mut self.cables {
             if distances[cable.0 as usize] > distances[cable.1 as usize] {
                 *cable = (cable.1, cable.0, cable.2);

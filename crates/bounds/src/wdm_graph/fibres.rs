@@ -1,7 +1,6 @@
 //! Numbers of channels, rates and distances of a graph of fibres, as the bounds need them.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use opticoll_base::graph;
 use opticoll_base::interrupt;
@@ -194,24 +193,13 @@ impl Fibres {
         let mut away = vec![Vec::new(); self.vertices];
         for link in self.links.iter().filter(|link| link.channels > 0) {
             let (from, to) = link.ends(backwards);
-            away[from as usize].push((to, link.delay_ps));
+            away[from as usize].push((to, link.delay_ps, 0));
         }
-        let mut delays = vec![u64::MAX; self.vertices];
-        delays[first as usize] = 0;
-        let mut open = BinaryHeap::from([Reverse((0u64, first))]);
-        while let Some(Reverse((delay, vertex))) = open.pop() {
-            if delay > delays[vertex as usize] {
-                continue;
-            }
-            for &(to, further) in &away[vertex as usize] {
-                let reached = delay.saturating_add(further);
-                if reached < delays[to as usize] {
-                    delays[to as usize] = reached;
-                    open.push(Reverse((reached, to)));
-                }
-            }
-        }
-        delays[..self.ranks as usize].iter().copied().max()
+        let reached = graph::shortest_lengths(&away, first);
+        let delays = reached[..self.ranks as usize]
+            .iter()
+            .map(|reached| reached.0);
+        delays.max()
     }
 }
 

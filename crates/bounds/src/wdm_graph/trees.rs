@@ -6,13 +6,10 @@
 //! proves a bound. With equal lengths and prices in all slots, the bound also holds for fewer
 //! slots, since C_S then does not rise with S.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use super::fibres::{FibreLink, Fibres, NO_PATH};
 use super::moats::{self, Order, Slot, Trees};
 use super::recent::Recent;
-use opticoll_base::interrupt;
+use opticoll_base::{graph, interrupt};
 use opticoll_fabric::family::wdm_graph::WdmGraph;
 
 /// Maximum number of ranks for which the distances of all pairs of ranks are stored.
@@ -276,22 +273,22 @@ impl RelayTrees<'_> {
         let mut away = vec![Vec::new(); self.fibres.vertices];
         for (place, link) in self.fibres.links.iter().enumerate() {
             let (from, to) = link.ends(self.backwards);
-            away[from as usize].push((to, of_link(place), place as u32));
+            away[from as usize].push((to, of_link(place).into(), place as u32));
         }
         let mut routes = Routes {
             lengths: Vec::with_capacity(ranks * ranks),
             last: Vec::with_capacity(ranks),
         };
         for (rank, hops) in (0u32..).zip(self.hops()) {
-            let (lengths, last) = shortest_lengths(&away, rank);
-            let pairs = hops.iter().zip(lengths);
-            routes
-                .lengths
-                .extend(pairs.map(|(&links, length)| match links {
-                    NO_PATH => NO_PATH,
-                    _ => length,
-                }));
-            routes.last.push(last);
+            let reached = graph::shortest_lengths(&away, rank);
+            let pairs = hops.iter().zip(&reached);
+            let lengths = pairs.map(|(&links, (length, _))| match links {
+                NO_PATH => NO_PATH,
+                _ => u32::try_from(*length).unwrap_or(NO_PATH),
+            });
+            routes.lengths.extend(lengths);
+            let last = reached.iter().map(|(_, link)| link.unwrap_or(0));
+            routes.last.push(last.collect());
         }
         routes
     }
@@ -324,27 +321,4 @@ impl Routes {
             })
         })
     }
-}
-
-/// Returns the length of a shortest route from `first` to each vertex, and its last link, indexed
-/// by vertex. `away` has the links that lead from each vertex, as (vertex, length, link).
-fn shortest_lengths(away: &[Vec<(u32, u32, u32)>], first: u32) -> (Vec<u32>, Vec<u32>) {
-    let mut lengths = vec![NO_PATH; away.len()];
-    let mut last = vec![0; away.len()];
-    lengths[first as usize] = 0;
-    let mut open = BinaryHeap::from([Reverse((0u32, first))]);
-    while let Some(Reverse((length, vertex))) = open.pop() {
-        if length > lengths[vertex as usize] {
-            continue;
-        }
-        for &(to, further, link) in &away[vertex as usize] {
-            let reached = length.saturating_add(further);
-            if reached < lengths[to as usize] {
-                lengths[to as usize] = reached;
-                last[to as usize] = link;
-                open.push(Reverse((reached, to)));
-            }
-        }
-    }
-    (lengths, last)
 }

@@ -447,15 +447,20 @@ impl WdmRing {
 
     /// Returns the number of links from `source` to `destination` in `direction`, from 0 to N - 1.
     pub fn hops(&self, source: u32, destination: u32, direction: Direction) -> u32 {
-        let (from, to) = match direction {
-            Direction::Clockwise => (source, destination),
-            Direction::CounterClockwise => (destination, source),
-        };
-        if to >= from {
-            to - from
-        } else {
-            to + self.ranks - from
-        }
+        links_between([source, destination], direction, self.ranks)
+    }
+}
+
+/// Returns the number of links from place `ends[0]` to place `ends[1]` in `direction`, on a ring of
+/// `places` places.
+fn links_between(ends: [u32; 2], direction: Direction, places: u32) -> u32 {
+    let [from, to] = match direction {
+        Direction::Clockwise => ends,
+        Direction::CounterClockwise => [ends[1], ends[0]],
+    };
+    match to >= from {
+        true => to - from,
+        false => to + places - from,
     }
 }
 

@@ -6,11 +6,9 @@
 //! destination's digit. If no switch joins two consecutive ranks of this route, a breadth-first
 //! search finds a shortest route instead. Among several, it finds the route over the lowest ranks.
 
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashMap;
 
-use opticoll_base::interrupt;
+use opticoll_base::graph;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
 /// Maximum number of entries (4 bytes each) in all lists of [`RankRoutes::previous`] together.
@@ -79,24 +77,12 @@ impl RankRoutes<'_> {
 
 /// Returns, indexed by rank, the rank before this rank on a shortest route from `from`.
 fn search(switch: &CircuitSwitch, from: u32) -> Vec<u32> {
-    let mut previous = vec![from; switch.ranks as usize];
-    let mut is_seen = vec![false; switch.ranks as usize];
-    is_seen[from as usize] = true;
-    let mut open = VecDeque::from([from]);
-    while let Some(rank) = open.pop_front() {
-        interrupt::check();
-        for plane in 0..switch.planes {
-            if switch.ports_alive_on(plane, rank) == 0 {
-                continue;
-            }
-            for next in switch.ranks_on_switch(plane, rank) {
-                if !is_seen[next as usize] && switch.ports_alive_on(plane, next) > 0 {
-                    is_seen[next as usize] = true;
-                    previous[next as usize] = rank;
-                    open.push_back(next);
-                }
-            }
-        }
-    }
-    previous
+    let has_port = |plane: u32, rank: u32| switch.ports_alive_on(plane, rank) > 0;
+    graph::predecessors(switch.ranks as usize, from, |rank| {
+        let planes = (0..switch.planes).filter(move |&plane| has_port(plane, rank));
+        planes.flat_map(move |plane| {
+            let others = switch.ranks_on_switch(plane, rank);
+            others.filter(move |&other| has_port(plane, other))
+        })
+    })
 }

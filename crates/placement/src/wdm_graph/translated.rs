@@ -18,6 +18,7 @@
 //! some wavelength-routed all-optical networks, Networks 1999, proves these numbers).
 
 use opticoll_base::interrupt;
+use opticoll_base::units::gcd;
 use opticoll_fabric::network::Network;
 use opticoll_fabric::network::translations::Translations;
 
@@ -118,7 +119,9 @@ impl Lattice {
             });
             coordinates.sum()
         };
-        let divisor = sides.iter().fold(0, |divisor, &side| gcd(divisor, side));
+        let divisor = sides
+            .iter()
+            .fold(0, |divisor, &side| gcd(divisor, side.into())) as u32;
         let mut lattice = Lattice {
             sums: (0..ranks).map(sum).collect(),
             group,
@@ -563,13 +566,5 @@ impl BoxSearch<'_> {
             }
         }
         self.tries > MAX_TRIES
-    }
-}
-
-fn gcd(first: u32, second: u32) -> u32 {
-    if second == 0 {
-        first
-    } else {
-        gcd(second, first % second)
     }
 }

@@ -4,10 +4,7 @@
 //! the logical links are the pairs of neighbours. If the routes of two logical links have a link in
 //! common, they share the rate of this link.
 
-use std::collections::VecDeque;
-
-use opticoll_base::interrupt;
-use opticoll_base::memory;
+use opticoll_base::{graph, interrupt, memory};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::translations::Translations;
 use opticoll_fabric::network::{Network, Sharing};
@@ -183,23 +180,11 @@ impl LogicalLinks {
             "the table of distances between ranks",
             2 * (ranks as u64).pow(2),
         );
-        let mut distances = vec![u16::MAX; ranks * ranks];
-        let mut queue = VecDeque::new();
-        for source in 0..ranks {
-            interrupt::check();
-            let row = &mut distances[source * ranks..][..ranks];
-            row[source] = 0;
-            queue.push_back(source);
-            while let Some(rank) = queue.pop_front() {
-                for &to in &next[rank] {
-                    if row[to as usize] == u16::MAX {
-                        row[to as usize] = row[rank] + 1;
-                        queue.push_back(to as usize);
-                    }
-                }
-            }
-            if row.contains(&u16::MAX) {
-                return None;
+        let mut distances = Vec::with_capacity(ranks * ranks);
+        for source in 0..self.ranks {
+            let row = graph::distances(ranks, source, |rank| next[rank as usize].iter().copied());
+            for distance in row {
+                distances.push(u16::try_from(distance).ok()?);
             }
         }
         Some(distances)

@@ -39,7 +39,7 @@ use crate::selection::evaluation::Candidate;
 use crate::{FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
-use opticoll_base::units::Bytes;
+use opticoll_base::units::{Bytes, gcd};
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
@@ -472,11 +472,8 @@ fn common_refinement(one: &Plan, other: &Plan) -> (u32, u32, u32) {
 /// Returns the least common multiple of two positive numbers. Results above `u32::MAX` are
 /// `u32::MAX`.
 pub(crate) fn least_common_multiple(one: u32, other: u32) -> u32 {
-    let (mut divisor, mut remainder) = (one, other);
-    while remainder > 0 {
-        (divisor, remainder) = (remainder, divisor % remainder);
-    }
-    (one / divisor.max(1)).saturating_mul(other)
+    let divisor = gcd(one.into(), other.into()).max(1) as u32;
+    (one / divisor).saturating_mul(other)
 }
 
 /// Divides each chunk of a transfer into `factor` chunks. Returns the chunks that the destination

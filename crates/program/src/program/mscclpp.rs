@@ -45,6 +45,7 @@ use super::{ChunkBuffer, CollectiveProgram, ProgramError, RankProgram};
 use json::Value;
 use operations::BlockReader;
 use opticoll_base::names::{same_name, suggest, terminal_text};
+use opticoll_base::units::gcd;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use pairing::Pairing;
 
@@ -321,7 +322,7 @@ fn pieces(root: &Value, gpus: &[Gpu<'_>]) -> Result<Pieces, ProgramError> {
     let mut read_part = |op: &Value| {
         if let Some(group) = op.get("tbg_info") {
             let size = group.number_of("tbg_size", MAX_NUMBER)?.max(1);
-            parts = parts / greatest_common_divisor(parts, size) * size;
+            parts = parts / gcd(parts.into(), size.into()) as u64 * size;
             if parts > MAX_NUMBER {
                 return Err(group.error("thread block groups have too many different sizes"));
             }
@@ -363,13 +364,6 @@ fn pieces(root: &Value, gpus: &[Gpu<'_>]) -> Result<Pieces, ProgramError> {
         per_repetition: parts,
         slots,
     })
-}
-
-fn greatest_common_divisor(one: u64, other: u64) -> u64 {
-    match other {
-        0 => one,
-        _ => greatest_common_divisor(other, one % other),
-    }
 }
 
 fn collective(root: &Value, gpus: &[Gpu<'_>], pieces: Pieces) -> Result<Collective, ProgramError> {

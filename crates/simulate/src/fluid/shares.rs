@@ -7,9 +7,8 @@
 
 mod relaxation;
 
+use crate::outcome::NONE;
 use relaxation::Unsettled;
-
-const NONE: u32 = u32::MAX;
 
 /// Entry in a link's list of flow classes: the index of the class, and the index of its hop over
 /// this link.

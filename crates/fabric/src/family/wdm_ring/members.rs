@@ -109,17 +109,8 @@ impl WdmRing {
         if self.node_of_rank.is_empty() {
             return self.hops(source, destination, direction);
         }
-        let [source, destination] =
-            [source, destination].map(|rank| self.node_of_rank[rank as usize]);
-        let (from, to) = match direction {
-            Direction::Clockwise => (source, destination),
-            Direction::CounterClockwise => (destination, source),
-        };
-        if to >= from {
-            to - from
-        } else {
-            to + self.nodes - from
-        }
+        let nodes = [source, destination].map(|rank| self.node_of_rank[rank as usize]);
+        super::links_between(nodes, direction, self.nodes)
     }
 
     /// Returns whether a lightpath can span `span` links between nodes.

@@ -1,8 +1,6 @@
 //! A graph of fibres as the search sees it: links with the channels that are free, distances
 //! between ranks, and translations.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use opticoll_base::graph;
@@ -10,11 +8,9 @@ use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_graph::{GraphLight, WdmGraph};
 use opticoll_fabric::network::translations::Translations;
 
-/// Set of channels of a link: bit c is channel c.
+/// Set of channels of a link: bit c is channel c. A search uses at most as many channels of a link
+/// as a set has bits.
 pub(super) type Channels = u128;
-
-/// Maximum number of channels of a link that a search uses, because a set has 128 bits.
-const MAX_CHANNELS: u32 = Channels::BITS;
 
 /// Distance of ranks that light cannot join.
 pub(super) const UNREACHABLE: u16 = u16::MAX;
@@ -106,31 +102,20 @@ impl LightGraph {
         light_graph
     }
 
-    /// Returns the least delays between all ranks, found by Dijkstra's algorithm.
+    /// Returns the least delays between all ranks.
     fn delays(&self, vertices: u32) -> Rc<[u64]> {
         let mut leaving = vec![Vec::new(); vertices as usize];
         for (&(from, to), &latency) in self.ends.iter().zip(self.latency.iter()) {
-            leaving[from as usize].push((to, latency));
+            leaving[from as usize].push((to, latency, 0));
         }
         let mut delays = Vec::with_capacity(self.ranks as usize * self.ranks as usize);
         for source in 0..self.ranks {
-            interrupt::check();
-            let mut from_source = vec![u64::MAX; vertices as usize];
-            from_source[source as usize] = 0;
-            let mut queue = BinaryHeap::from([Reverse((0, source))]);
-            while let Some(Reverse((delay, vertex))) = queue.pop() {
-                if delay > from_source[vertex as usize] {
-                    continue;
-                }
-                for &(to, latency) in &leaving[vertex as usize] {
-                    let next = delay.saturating_add(latency);
-                    if next < from_source[to as usize] {
-                        from_source[to as usize] = next;
-                        queue.push(Reverse((next, to)));
-                    }
-                }
-            }
-            delays.extend_from_slice(&from_source[..self.ranks as usize]);
+            let reached = graph::shortest_lengths(&leaving, source);
+            delays.extend(
+                reached[..self.ranks as usize]
+                    .iter()
+                    .map(|reached| reached.0),
+            );
         }
         delays.into()
     }
@@ -226,7 +211,7 @@ impl LightGraph {
     pub(super) fn stripes(&self, ideal: u32, dividend: u32) -> u32 {
         let most = self.channels().min(self.transmitters).min(self.receivers);
         let powers = (0..31).map(|bit| 1u32 << bit);
-        let least = self.channels().div_ceil(MAX_CHANNELS);
+        let least = self.channels().div_ceil(Channels::BITS);
         let fits = |stripes: &u32| *stripes <= ideal.max(least) && self.channels() % stripes == 0;
         let mut fits = powers
             .filter(fits)
@@ -290,9 +275,9 @@ impl LightGraph {
     }
 }
 
-/// Returns the set of the channels of a link with `count` channels, at most [`MAX_CHANNELS`].
+/// Returns the set of the channels of a link with `count` channels, at most 128.
 fn all_channels(count: u32) -> Channels {
-    Channels::MAX >> (MAX_CHANNELS - count.clamp(1, MAX_CHANNELS))
+    Channels::MAX >> (Channels::BITS - count.clamp(1, Channels::BITS))
 }
 
 /// Translations of a graph, which map links to links.
