@@ -71,6 +71,15 @@ pub struct WitnessedBound {
     pub witness: Option<Witness>,
 }
 
+impl From<TimeBound> for WitnessedBound {
+    fn from(bound: TimeBound) -> WitnessedBound {
+        WitnessedBound {
+            bound,
+            witness: None,
+        }
+    }
+}
+
 /// Proof of a bound: a cut, lengths of links, or trees of lightpaths. A cut is a set of ranks and
 /// the links that lead into the set, or out of it. The lengths are the multipliers of a linear
 /// program.
@@ -144,12 +153,8 @@ pub fn bounds(
     if cables.any(|edge| edge.rate == UNBOUNDED && (is_rank(edge.from) || is_rank(edge.to))) {
         return Ok(Vec::new());
     }
-    let bare = |bound| WitnessedBound {
-        bound,
-        witness: None,
-    };
     if ranks < 2 {
-        return Ok(vec![bare(TimeBound::SINGLE_RANK)]);
+        return Ok(vec![WitnessedBound::from(TimeBound::SINGLE_RANK)]);
     }
     let rank_of = |vertex: usize| match is_rank(vertex) {
         true => vertex as u32,
@@ -161,7 +166,7 @@ pub fn bounds(
     let least_latency = Time::from_ps(firsts.min().unwrap_or(0));
     if collective.demand().is_some() {
         let demanded = demanded::bounds(&links, alone, collective, size)?;
-        return Ok(demanded.into_iter().map(bare).collect());
+        return Ok(demanded.into_iter().map(WitnessedBound::from).collect());
     }
     let (bandwidth, side) = each.time(collective, size, least_latency)?;
     let (rounds_time, bottleneck) = rounds(&links, alone, collective, size, least_latency)?;

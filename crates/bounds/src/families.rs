@@ -129,7 +129,7 @@ pub fn time_bounds(
                 let added = of_graph.into_iter().filter(|one| !is_less(one, &bounds));
                 bounds.extend(added.collect::<Vec<_>>());
             }
-            None => bounds.extend(best_time(&fabric, problem)?.map(bare)),
+            None => bounds.extend(best_time(&fabric, problem)?.map(WitnessedBound::from)),
         }
     }
     Ok(bounds)
@@ -146,7 +146,7 @@ pub fn time_bound(
     }
     let mut bounds = Vec::new();
     for fabric in views(fabric, problem.collective) {
-        bounds.extend(best_time(&fabric, problem)?.map(bare));
+        bounds.extend(best_time(&fabric, problem)?.map(WitnessedBound::from));
     }
     Ok(electrical::greatest(bounds))
 }
@@ -178,13 +178,6 @@ fn best_time(
         PassiveStar(star) => passive_star::best(star, collective, size, least),
     }
     .map(Some)
-}
-
-fn bare(bound: TimeBound) -> WitnessedBound {
-    WitnessedBound {
-        bound,
-        witness: None,
-    }
 }
 
 /// Computes bounds of the merged machine. Returns no bounds if there is no merged machine.

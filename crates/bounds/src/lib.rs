@@ -76,6 +76,20 @@ impl TimeBound {
     };
 }
 
+/// Returns the assumptions of bounds on relay trees.
+const fn tree_assumption(has_light_trees: bool) -> &'static str {
+    match has_light_trees {
+        false => {
+            "slots run one after the other, each as long as its longest lightpath; lightpaths \
+             deliver only at their end; blocks may be cut into any pieces"
+        }
+        true => {
+            "slots run one after the other, each as long as its longest lightpath; blocks may be \
+             cut into any pieces"
+        }
+    }
+}
+
 impl From<circuits::ReconfigurationCharge> for ReconfigurationCost {
     /// Returns the minimum cost of reconfigurations under the rule `charge`. `Groups` maps to
     /// `Never`, because `lightpath_grid::Setups` has the costs of groups.

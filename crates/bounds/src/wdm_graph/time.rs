@@ -20,7 +20,7 @@ use super::fibres::Fibres;
 use super::loads::TreeLoads;
 use super::{any_load, farthest, flows, ports};
 use crate::electrical::WitnessedBound;
-use crate::{ReconfigurationCost, TimeBound, least_over_slots, transmission_time};
+use crate::{ReconfigurationCost, TimeBound, least_over_slots, transmission_time, tree_assumption};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::family::wdm_graph::WdmGraph;
@@ -48,13 +48,9 @@ pub fn bounds(
     size: Bytes,
     charge: ReconfigurationCost,
 ) -> Result<Vec<WitnessedBound>, UnitError> {
-    let bare = |bound| WitnessedBound {
-        bound,
-        witness: None,
-    };
     let fibres = Fibres::of(graph);
     if fibres.ranks < 2 {
-        return Ok(vec![bare(TimeBound::SINGLE_RANK)]);
+        return Ok(vec![WitnessedBound::from(TimeBound::SINGLE_RANK)]);
     }
     let conversion = graph.transmission().latency();
     let hop = conversion.plus(Time::from_ps(fibres.least_delay_ps()))?;
@@ -71,7 +67,7 @@ pub fn bounds(
     let light = farthest(&fibres, collective).map_or(0, |(_, delay_ps)| delay_ps);
     let latency = |rounds: u64, charged: Time| {
         let converted = conversion.times(rounds)?;
-        Ok::<_, UnitError>(bare(TimeBound {
+        Ok::<_, UnitError>(WitnessedBound::from(TimeBound {
             time: charged.plus(converted)?.plus(Time::from_ps(light))?,
             name: "latency",
             assumption: "light needs the propagation time of all links to the farthest rank",
@@ -92,7 +88,7 @@ pub fn bounds(
         ),
         _ => (hop, once, once),
     };
-    bounds.push(bare(TimeBound {
+    bounds.push(WitnessedBound::from(TimeBound {
         time: per_slot.times(rounds)?.plus(bytes)?.plus(charged_once)?,
         name: "rounds",
         assumption: SLOT_BY_SLOT,
@@ -104,16 +100,7 @@ pub fn bounds(
         let bound = TimeBound {
             time: time.plus(charged_once)?,
             name: "relay_tree",
-            assumption: match fibres.has_light_trees {
-                false => {
-                    "slots run one after the other, each as long as its longest lightpath; \
-                     lightpaths deliver only at their end; blocks may be cut into any pieces"
-                }
-                true => {
-                    "slots run one after the other, each as long as its longest lightpath; blocks \
-                     may be cut into any pieces"
-                }
-            },
+            assumption: tree_assumption(fibres.has_light_trees),
         };
         bounds.push(WitnessedBound {
             bound,
@@ -135,14 +122,11 @@ fn sending(
     for (bytes, rate) in ports::bytes(fibres, collective, size.get()) {
         bandwidth = bandwidth.max(transmission_time(bytes, rate)?);
     }
-    let mut bounds = vec![WitnessedBound {
-        bound: TimeBound {
-            time: bandwidth,
-            name: "bandwidth",
-            assumption: "no rank sends or receives faster than all of its lightpaths together",
-        },
-        witness: None,
-    }];
+    let mut bounds = vec![WitnessedBound::from(TimeBound {
+        time: bandwidth,
+        name: "bandwidth",
+        assumption: "no rank sends or receives faster than all of its lightpaths together",
+    })];
     let bytes = u128::from(size.get());
     let part = bytes / u128::from(fibres.ranks);
     if let Some(cut) = tightest_cut(graph, fibres, collective, Measure::Rates) {

@@ -41,7 +41,7 @@ use super::root_bound;
 use super::{
     behind_cuts, channels_between_halves, farthest, intake, narrowest, reach_slots, total_intake,
 };
-use crate::{ReconfigurationCost, TimeBound};
+use crate::{ReconfigurationCost, TimeBound, tree_assumption};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::family::wdm_ring::WdmRing;
@@ -120,16 +120,7 @@ pub fn times(
                 CountedBy::Trees => "relay_tree",
                 CountedBy::Crossings => "crossings",
             },
-            assumption: match ring.multicast {
-                false => {
-                    "slots run one after the other, each as long as its longest lightpath; \
-                     lightpaths deliver only at their end; blocks may be cut into any pieces"
-                }
-                true => {
-                    "slots run one after the other, each as long as its longest lightpath; blocks \
-                     may be cut into any pieces"
-                }
-            },
+            assumption: tree_assumption(ring.multicast),
         });
     }
     Ok(bounds)
