@@ -85,3 +85,14 @@ pub enum AlgorithmError {
     #[error(transparent)]
     Collective(#[from] CollectiveError),
 }
+
+impl AlgorithmError {
+    /// Creates the error that the algorithm or planner `name` does not run here, for `reason`.
+    pub fn refused(name: &'static str, ranks: u32, reason: impl Into<String>) -> AlgorithmError {
+        AlgorithmError::Refused {
+            name,
+            ranks,
+            reason: reason.into(),
+        }
+    }
+}

@@ -645,27 +645,16 @@ pub fn build_ranges(
         });
     }
     if collective.pieces() > 1 {
-        let reason = "it chooses the number of pieces of a block itself; request one piece".into();
-        return Err(AlgorithmError::Refused {
-            name: record.name,
-            ranks,
-            reason,
-        });
+        let reason = "it chooses the number of pieces of a block itself; request one piece";
+        return Err(AlgorithmError::refused(record.name, ranks, reason));
     }
-    (record.accepts)(ranks).map_err(|reason| AlgorithmError::Refused {
-        name: record.name,
-        ranks,
-        reason,
-    })?;
+    (record.accepts)(ranks)
+        .map_err(|reason| AlgorithmError::refused(record.name, ranks, reason))?;
     if collective.demand().is_some() {
         let block_schedule = build_ranges(spec, collective.without_demand(), fabric)?;
         if block_schedule.collective.pieces() > 1 {
             let reason = "it cuts blocks into equal pieces, but a demand defines its own pieces";
-            return Err(AlgorithmError::Refused {
-                name: record.name,
-                ranks,
-                reason: reason.into(),
-            });
+            return Err(AlgorithmError::refused(record.name, ranks, reason));
         }
         return Ok(block_schedule.with_demand_of(collective));
     }

@@ -110,12 +110,11 @@ fn sides(request: &Request<'_>) -> Result<Vec<Side>, AlgorithmError> {
         nature: request.fabric.nature(),
     })?;
     if grid.is_twisted() {
-        return Err(AlgorithmError::Refused {
-            name: NAME,
-            ranks: request.ranks(),
-            reason: "its rings go straight around each side, but those of a twisted torus do not"
-                .into(),
-        });
+        return Err(AlgorithmError::refused(
+            NAME,
+            request.ranks(),
+            "its rings go straight around each side, but those of a twisted torus do not",
+        ));
     }
     let mut stride = 1;
     let mut sides = Vec::new();

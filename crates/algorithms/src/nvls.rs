@@ -149,11 +149,7 @@ pub(super) fn check_switches(
     fabric: &Fabric,
 ) -> Result<(), AlgorithmError> {
     let ranks = schedule.collective.ranks();
-    let refused = |reason: &str| AlgorithmError::Refused {
-        name,
-        ranks,
-        reason: reason.into(),
-    };
+    let refused = |reason: &str| AlgorithmError::refused(name, ranks, reason);
     let Some(network) = fabric.network() else {
         return Err(refused("it needs switches that add or multicast"));
     };

@@ -5,3 +5,6 @@ pub(super) mod logical_links;
 pub(super) mod matching;
 pub mod rank_mapping;
 pub(super) mod tree_packing;
+
+/// Maximum work of a search for a candidate of `auto`, in visited links.
+const MAX_SEARCH: u64 = 50_000_000;

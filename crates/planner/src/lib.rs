@@ -153,13 +153,15 @@ impl Planner {
         }
     }
 
+    /// Returns the plan of a specification whose options are declared; an empty plan for one rank.
     fn plan(&self, spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
         let fabric = problem.fabric;
-        let refused = |reason: &str| AlgorithmError::Refused {
-            name: self.name,
-            ranks: problem.collective.ranks(),
-            reason: reason.into(),
-        };
+        if problem.collective.ranks() < 2 && !self.chooses && self.applies(fabric) {
+            let empty = empty_plan(fabric.clone(), problem.collective, spec.to_string(), 0);
+            return Ok(empty.into());
+        }
+        let refused =
+            |reason: &str| AlgorithmError::refused(self.name, problem.collective.ranks(), reason);
         match &self.scope {
             Scope::Any(_, plan, _) => plan(spec, problem),
             Scope::Rings(on) => (on.plan)(spec, problem, fabric.needed(self.name)?),
@@ -203,11 +205,7 @@ fn ensure(
     let reason = reason.into();
     match holds {
         true => Ok(()),
-        false => Err(AlgorithmError::Refused {
-            name,
-            ranks,
-            reason,
-        }),
+        false => Err(AlgorithmError::refused(name, ranks, reason)),
     }
 }
 
@@ -538,13 +536,12 @@ impl<'a> PlanningProblem<'a> {
         };
         spec.only_declared(planner.options)?;
         if self.collective.demand().is_some() && !planner.takes_demands {
-            return Err(PlannerError::Algorithm(AlgorithmError::Refused {
-                name: planner.name,
-                ranks: self.collective.ranks(),
-                reason: "it needs blocks of equal size: plan a demand with `decomposition` on a \
-                         circuit_switch, or with an algorithm such as `direct`"
-                    .into(),
-            }));
+            return Err(PlannerError::Algorithm(AlgorithmError::refused(
+                planner.name,
+                self.collective.ranks(),
+                "it needs blocks of equal size: plan a demand with `decomposition` on a \
+                 circuit_switch, or with an algorithm such as `direct`",
+            )));
         }
         planner.plan(spec, self)
     }
@@ -613,11 +610,6 @@ impl<'a> PlanningProblem<'a> {
             true => Err(PlannerError::TooLarge { transfers, most }),
             false => Ok(()),
         }
-    }
-
-    /// Returns the plan of a single rank, which has nothing to send.
-    fn nothing_to_do(&self, spec: &Spec) -> Planned {
-        empty_plan(self.fabric.clone(), self.collective, spec.to_string(), 0).into()
     }
 }
 

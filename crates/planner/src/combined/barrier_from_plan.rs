@@ -7,7 +7,7 @@
 //! which is a barrier. Lightpaths of a step with the same source and destination are combined to
 //! one signal. Signals that tell their receivers nothing new are left out.
 
-use crate::building::claim_steps;
+use crate::building::{SEARCHED_TRANSFERS, claim_steps};
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
 use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope};
 use opticoll_algorithms::AlgorithmError;
@@ -40,7 +40,7 @@ pub(crate) const PLANNER: Planner = Planner {
     ],
     depends_on_size: true,
     ..Planner::new(
-        NAME,
+        "barrier_from_plan",
         "Barrier from plan",
         &[CollectiveKind::Barrier],
         "Uses the lightpaths of the fastest all_reduce, all_gather, or reduce and broadcast \
@@ -50,8 +50,6 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-const NAME: &str = "barrier_from_plan";
-
 /// Collectives whose plans may be used for a barrier. (The plan of a broadcast is used after the
 /// plan of a reduce.)
 const CARRIERS: [CollectiveKind; 3] = [
@@ -60,12 +58,8 @@ const CARRIERS: [CollectiveKind; 3] = [
     CollectiveKind::AllGather,
 ];
 
-/// Maximum number of transfers that are simulated in the search for a plan (about two seconds at
-/// 1,000,000 transfers per second). See also [`MAX_TRANSFERS_PER_RANK`].
-const MAX_TRANSFERS: u64 = 1 << 21;
-
 /// Maximum number of transfers per rank that are simulated in the search for a plan. The larger of
-/// this limit and [`MAX_TRANSFERS`] applies.
+/// this limit and [`SEARCHED_TRANSFERS`] applies.
 const MAX_TRANSFERS_PER_RANK: u64 = 1 << 6;
 
 /// Returns three candidates for `auto`: barriers along the fastest plans of an all_reduce, an
@@ -77,11 +71,11 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         return Ok(Vec::new());
     }
     let candidate = |kind: CollectiveKind| {
-        let spec = Spec::new(NAME).with("collective", kind);
+        let spec = Spec::new(PLANNER.name).with("collective", kind);
         let problem = PlanningProblem {
             max_work: problem
                 .max_work
-                .min(problem.work(MAX_TRANSFERS.max(MAX_TRANSFERS_PER_RANK * ranks))),
+                .min(problem.work(SEARCHED_TRANSFERS.max(MAX_TRANSFERS_PER_RANK * ranks))),
             ..*problem
         };
         Candidate {
@@ -105,9 +99,6 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
 }
 
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
-    if problem.fabric.ranks() < 2 {
-        return Ok(problem.nothing_to_do(spec));
-    }
     if spec.options().next().is_none() {
         let candidates = candidates(problem)?;
         let least = Time::ZERO;
@@ -153,20 +144,19 @@ fn barrier_along(
         Ok(planned.plan.into_expanded())
     };
     let ranks = problem.collective.ranks();
-    let mut named = Spec::new(NAME).with("collective", kind);
+    let mut named = Spec::new(PLANNER.name).with("collective", kind);
     let mut carriers = Vec::new();
     if kind == CollectiveKind::AllGather {
         problem.fits(u64::from(ranks).pow(2))?;
     }
     if kind == CollectiveKind::Broadcast {
         if problem.fabric.planes().is_some() {
-            return Err(AlgorithmError::Refused {
-                name: NAME,
+            return Err(AlgorithmError::refused(
+                PLANNER.name,
                 ranks,
-                reason: "collective=broadcast joins two plans, but the switches of a wss_grid \
-                         have one configuration for all slots"
-                    .into(),
-            }
+                "collective=broadcast joins two plans, but the switches of a wss_grid \
+                 have one configuration for all slots",
+            )
             .into());
         }
         carriers.push(carrier(CollectiveKind::Reduce, "first")?);
@@ -260,10 +250,8 @@ fn first_signals(plan: &Plan, step: usize) -> Vec<usize> {
     signals
 }
 
-const WORDS: usize = 16;
-
 /// Number of ranks that [`find_informative`] processes at the same time, to save memory.
-const GROUP_RANKS: usize = 64 * WORDS;
+const GROUP_RANKS: usize = 1024;
 
 /// Returns, for each signal (source and destination) of each step, whether the signal is
 /// informative: the sender has heard from a rank from which the receiver has not heard.
@@ -272,7 +260,7 @@ pub(crate) fn find_informative(ranks: u32, steps: &[Vec<(u32, u32)>]) -> Vec<Vec
     let mut informative: Vec<Vec<bool>> =
         steps.iter().map(|step| vec![false; step.len()]).collect();
     for first in (0..ranks).step_by(GROUP_RANKS) {
-        let mut heard = vec![[0u64; WORDS]; ranks];
+        let mut heard = vec![[0u64; GROUP_RANKS / 64]; ranks];
         for (column, rank) in (first..ranks.min(first + GROUP_RANKS)).enumerate() {
             heard[rank][column / 64] |= 1 << (column % 64);
         }

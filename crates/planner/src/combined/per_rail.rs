@@ -27,7 +27,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::building::claim_steps;
+use crate::building::{PLANS_OF_PART, claim_steps};
 use crate::selection::evaluation::{Built, Candidate};
 use crate::{CandidateResult, Planned, Planner, PlannerError, PlanningProblem, Scope};
 use opticoll_algorithms::AlgorithmError;
@@ -41,8 +41,6 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Action, Schedule, Transfer};
 
-const NAME: &str = "per_rail";
-
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("outside", "algorithm of each rail, such as ring/stripes=4")
@@ -51,7 +49,7 @@ pub(crate) const PLANNER: Planner = Planner {
     ],
     depends_on_size: true,
     ..Planner::new(
-        NAME,
+        "per_rail",
         "Per rail",
         &[
             CollectiveKind::AllGather,
@@ -97,21 +95,20 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     let ranks = u64::from(problem.collective.ranks());
     let problem = *problem;
     Ok(vec![Candidate {
-        name: NAME.into(),
+        name: PLANNER.name.into(),
         slots: 0,
         lower_bound: Time::ZERO,
         estimate: Time::ZERO,
         transfers: ranks * ranks,
-        build: Box::new(move |_| plan(&Spec::new(NAME), &problem).map(|it| Built::from(it.plan))),
+        build: Box::new(move |_| {
+            plan(&Spec::new(PLANNER.name), &problem).map(|it| Built::from(it.plan))
+        }),
     }])
 }
 
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
-    let refused = |reason: &str| AlgorithmError::Refused {
-        name: NAME,
-        ranks: problem.collective.ranks(),
-        reason: reason.into(),
-    };
+    let refused =
+        |reason: &str| AlgorithmError::refused(PLANNER.name, problem.collective.ranks(), reason);
     let reason = "it needs gpu_servers with an outside on rails";
     let (servers, outside) = rails(problem.fabric).ok_or_else(|| refused(reason))?;
     let whole = problem.collective;
@@ -150,7 +147,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         }
         let rails = Rails::new(&rail, whole, outside.per_box)?;
         problem.fits(rails.transfers())?;
-        let name = Spec::new(NAME).with("outside", flat(&rail.algorithm));
+        let name = Spec::new(PLANNER.name).with("outside", flat(&rail.algorithm));
         let mut plan = rails.plan(problem.fabric, servers);
         plan.algorithm = name.to_string();
         Ok::<Plan, PlannerError>(plan)
@@ -176,7 +173,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     next.sort_by_key(|one| expected(one));
     let next: Vec<String> = next
         .into_iter()
-        .take(PLANS_OF_RAIL - 1)
+        .take(PLANS_OF_PART - 1)
         .map(|one| one.name.clone())
         .collect();
     let time = |plan: &Plan| {
@@ -199,9 +196,6 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     }
     Ok(best.into())
 }
-
-/// Number of plans of a rail that are tried on servers.
-const PLANS_OF_RAIL: usize = 4;
 
 /// Chunk of the outside's plan at a server.
 type ChunkAt = (u32, u32);

@@ -86,7 +86,7 @@ pub(crate) const PLANNER: Planner = Planner {
     ],
     depends_on_size: true,
     ..Planner::new(
-        NAME,
+        "shifts",
         "Shifts",
         &[
             CollectiveKind::AllToAll,
@@ -111,8 +111,6 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-const NAME: &str = "shifts";
-
 const MAX_CYCLES: u32 = 1024;
 
 /// Fabric that supports plans of shifts, in which all ranks send to ranks at the same distances.
@@ -127,22 +125,22 @@ impl<'a> ShiftMachine<'a> {
     fn new(problem: &PlanningProblem<'a>) -> Result<ShiftMachine<'a>, AlgorithmError> {
         let ranks = problem.collective.ranks();
         let reason = format!("its search supports at most {MAX_RANKS} ranks");
-        ensure(ranks <= MAX_RANKS, NAME, ranks, reason)?;
+        ensure(ranks <= MAX_RANKS, PLANNER.name, ranks, reason)?;
         match problem.fabric.circuit_machine() {
             Some(CircuitMachine::CircuitSwitch(switch)) => {
-                check_joins_all(switch, NAME)?;
+                check_joins_all(switch, PLANNER.name)?;
                 let is_all_to_all = problem.collective.kind() == CollectiveKind::AllToAll;
                 let reason = "on a circuit_switch it plans an all_to_all only";
-                ensure(is_all_to_all, NAME, ranks, reason)?;
+                ensure(is_all_to_all, PLANNER.name, ranks, reason)?;
                 Ok(ShiftMachine::Switch(switch))
             }
             Some(CircuitMachine::WssGrid(grid)) => {
                 let reason = "every place of the grid must have a rank whose two transceivers work";
-                ensure(grid.is_whole(), NAME, ranks, reason)?;
+                ensure(grid.is_whole(), PLANNER.name, ranks, reason)?;
                 Ok(ShiftMachine::Grid(grid))
             }
             _ => Err(AlgorithmError::Refused {
-                name: NAME,
+                name: PLANNER.name,
                 ranks,
                 reason:
                     "it sets the ports of a circuit_switch, or sends along rows and columns of a \
@@ -182,9 +180,6 @@ pub(crate) fn kept_setting_shifts(switch: &CircuitSwitch) -> Option<Vec<u32>> {
 }
 
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
-    if problem.collective.ranks() < 2 {
-        return Ok(problem.nothing_to_do(spec));
-    }
     let machine = ShiftMachine::new(problem)?;
     let refuse_of_switch = |rule: &str| {
         let mut keys = ["cycles", "relays"].into_iter();
@@ -288,7 +283,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     let problem = *problem;
     let candidates = sequences.into_iter().map(|(sequence, time, hops)| {
         let model = model.clone();
-        let spec = Spec::new(NAME).with("shifts", sequence.text(&model.ports));
+        let spec = Spec::new(PLANNER.name).with("shifts", sequence.text(&model.ports));
         Candidate {
             name: spec.to_string(),
             slots: sequence.0.len() as u64,

@@ -6,8 +6,8 @@
 //! If a phase has no option, the planner uses the fastest plan of the phase.
 
 use crate::building::assembly::Assembly;
-use crate::building::claim_steps;
 use crate::building::time_reversal;
+use crate::building::{PLANS_OF_PART, claim_steps};
 use crate::selection::auto::LATE_ESTIMATE;
 use crate::selection::evaluation::{Built, Candidate, concerns_one_candidate};
 use crate::{
@@ -37,7 +37,7 @@ pub(crate) const PLANNER: Planner = Planner {
     ],
     depends_on_size: true,
     ..Planner::new(
-        NAME,
+        "two_phases",
         "Two phases",
         &[
             CollectiveKind::AllReduce,
@@ -49,8 +49,6 @@ pub(crate) const PLANNER: Planner = Planner {
         Scope::Any(|_| true, plan, candidates),
     )
 };
-
-const NAME: &str = "two_phases";
 
 /// Returns the two phases of a collective. Returns `None` if the collective does not consist of two
 /// phases.
@@ -129,7 +127,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         ..*problem
     };
     Ok(vec![Candidate {
-        name: NAME.into(),
+        name: PLANNER.name.into(),
         slots: 0,
         lower_bound: Time::ZERO,
         estimate: Time::from_ps(estimate),
@@ -144,7 +142,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
                 ));
             }
             let problem = PlanningProblem { limit, ..problem };
-            match plan(&Spec::new(NAME), &problem) {
+            match plan(&Spec::new(PLANNER.name), &problem) {
                 Err(PlannerError::NothingFits { .. }) if limit.is_some() => Ok(Built::NotExpected(
                     "its two phases take longer one after the other, or save too little time for \
                      their number of transfers",
@@ -206,7 +204,9 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         let gather = shared.fastest()?.plan;
         let name = flat(&gather.algorithm);
         let mut joined = time_reversal::all_reduce(&gather)?;
-        let name = Spec::new(NAME).with("first", &name).with("second", &name);
+        let name = Spec::new(PLANNER.name)
+            .with("first", &name)
+            .with("second", &name);
         joined.algorithm = name.to_string();
         joined.size = Some(problem.size);
         return Ok(joined.into());
@@ -234,7 +234,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
             .filter(|candidate| candidate.left_out.is_none())
             .skip(1);
         let next: Vec<String> = next
-            .take(MAX_PLANS_OF_PHASE - 1)
+            .take(PLANS_OF_PART - 1)
             .map(|candidate| candidate.name.clone())
             .collect();
         let time = planned.candidates.first().map(|candidate| candidate.time);
@@ -267,7 +267,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
                 };
             let first = build(first, &fastest, &first_problem)?;
             let second = build(second, &fastest_second, &second_problem)?;
-            let name = Spec::new(NAME)
+            let name = Spec::new(PLANNER.name)
                 .with("first", flat(&first.algorithm))
                 .with("second", flat(&second.algorithm));
             match join(problem, first, second) {
@@ -337,10 +337,6 @@ fn phase_limit(
     let longest = problem.limit.map(|limit| limit.plus(shared)).transpose()?;
     Ok(longest.map(|longest| Time::from_ps((longest.ps() + 1).saturating_sub(other_time.ps()))))
 }
-
-/// Maximum number of plans of each phase that the planner tries to combine, because some pairs
-/// cannot be combined. (Four plans of each phase are 16 pairs.)
-const MAX_PLANS_OF_PHASE: usize = 4;
 
 fn join(problem: &PlanningProblem<'_>, first: Plan, second: Plan) -> Result<Plan, PlannerError> {
     let collective = problem.collective;

@@ -9,7 +9,7 @@
 //! The electrical network has links of rate B. Messages of a c-th of the size take the same time on
 //! this network.
 
-use crate::building::claim_steps;
+use crate::building::{SEARCHED_TRANSFERS, claim_steps};
 use crate::selection::evaluation::{Built, Candidate, Evaluation, concerns_one_candidate};
 use crate::{FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope};
 use opticoll_algorithms::AlgorithmError;
@@ -32,7 +32,7 @@ pub(crate) const PLANNER: Planner = Planner {
     ],
     depends_on_size: true,
     ..Planner::new(
-        NAME,
+        "one_hop",
         "One-hop lightpaths",
         &[
             CollectiveKind::AllGather,
@@ -52,17 +52,8 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-const NAME: &str = "one_hop";
-
 /// Numbers of chunks of the plans by `matching` that are tried if every slot is charged.
 const CHUNKS: [u32; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
-
-/// Maximum number of transfers, built and simulated, of the search for the electrical plan: about
-/// two seconds.
-const MAX_ELECTRICAL_WORK: u64 = 1 << 21;
-
-/// Maximum number of lightpaths of a candidate of `auto`: about a second to build and simulate.
-const MAX_LIGHTPATHS: u64 = 1 << 20;
 
 /// Returns whether a rank has transmitters and receivers for all channels of its links, and each
 /// link has one direction. (The electrical plan may use both directions of a link at once.)
@@ -85,9 +76,6 @@ fn plan(
     problem: &PlanningProblem<'_>,
     graph: &WdmGraph,
 ) -> Result<Planned, PlannerError> {
-    if problem.collective.ranks() < 2 {
-        return Ok(problem.nothing_to_do(spec));
-    }
     match spec.option("plan") {
         Some(text) => Ok(build(graph, problem, Some(&nested(text)?), u64::MAX)?.into()),
         None => Evaluation::new(problem)?.choose(candidates(problem, graph)?),
@@ -129,7 +117,7 @@ fn candidates<'a>(
                 {
                     return Ok(Built::NotExpected("the plan chosen is near the bound"));
                 }
-                match build(graph, &problem, inner.as_ref(), MAX_LIGHTPATHS) {
+                match build(graph, &problem, inner.as_ref(), SEARCHED_TRANSFERS / 2) {
                     Ok(plan) => Ok(plan.into()),
                     Err(error) if concerns_one_candidate(&error) => {
                         Ok(Built::NotExpected("its electrical plan has no lightpaths"))
@@ -144,8 +132,8 @@ fn candidates<'a>(
 
 fn spec_of(inner: Option<&Spec>) -> Spec {
     match inner {
-        Some(inner) => Spec::new(NAME).with("plan", flat(&inner.to_string())),
-        None => Spec::new(NAME),
+        Some(inner) => Spec::new(PLANNER.name).with("plan", flat(&inner.to_string())),
+        None => Spec::new(PLANNER.name),
     }
 }
 
@@ -163,7 +151,7 @@ fn build(
         fabric: graph.electrical(),
         size: Bytes::new((problem.size.get() / u64::from(channels)).max(1)),
         method: &method,
-        max_work: MAX_ELECTRICAL_WORK,
+        max_work: SEARCHED_TRANSFERS,
         limit: None,
         joined: None,
         wanted: 1,
@@ -222,12 +210,9 @@ fn build(
             if shares || is_long || graph.too_weak(&route, 0).is_some() {
                 let reason = "messages over different routes share a link, or light over a route \
                               is too weak; use relay_forest";
-                return Err(AlgorithmError::Refused {
-                    name: NAME,
-                    ranks: collective.ranks(),
-                    reason: reason.into(),
-                }
-                .into());
+                return Err(
+                    AlgorithmError::refused(PLANNER.name, collective.ranks(), reason).into(),
+                );
             }
             for chunk in transfer.chunk..transfer.chunk + transfer.count {
                 for (stripe, &light) in (0..).zip(&lights) {

@@ -27,7 +27,7 @@ mod variant;
 
 use std::rc::Rc;
 
-use crate::building::time_reversal;
+use crate::building::{MAX_PARTS, time_reversal};
 use crate::selection::evaluation::{Built, Candidate, Evaluation};
 use crate::{
     Effort, FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
@@ -83,7 +83,7 @@ pub(crate) const PLANNER: Planner = Planner {
     depends_on_size: true,
     takes_demands: true,
     ..Planner::new(
-        NAME,
+        "relay_forest",
         "Relay forest",
         &[
             CollectiveKind::AllGather,
@@ -100,10 +100,6 @@ pub(crate) const PLANNER: Planner = Planner {
         Scope::Fibres(FamilyFunctions::new(plan, candidates)),
     )
 };
-
-const NAME: &str = "relay_forest";
-
-const MAX_PIECES: u32 = 4096;
 
 const MAX_LOAD: u32 = 64;
 
@@ -193,11 +189,8 @@ fn plan(
     problem: &PlanningProblem<'_>,
     graph: &WdmGraph,
 ) -> Result<Planned, PlannerError> {
-    if problem.collective.ranks() < 2 {
-        return Ok(problem.nothing_to_do(spec));
-    }
     let searches = Searches::new(problem, graph)?;
-    let pieces = spec.count("pieces", 1, MAX_PIECES)?;
+    let pieces = spec.count("pieces", 1, MAX_PARTS)?;
     let kept = match spec.option("circuits") {
         Some(_) => Some(choice(spec, "circuits", &CIRCUITS)?),
         None => None,
@@ -328,7 +321,7 @@ impl Searches {
         let part = |&reversed: &bool| {
             let light_graph = LightGraph::new(graph, reversed);
             let reason = "light cannot lead from every rank to every other rank";
-            ensure(light_graph.is_connected(), NAME, ranks, reason)?;
+            ensure(light_graph.is_connected(), PLANNER.name, ranks, reason)?;
             let planned = match kind == forwards {
                 true => collective,
                 false => Collective::new(forwards, ranks)?.with_root(collective.root())?,
@@ -376,7 +369,7 @@ impl Searches {
         let whole = Variant::new(self, most)?.slots.max(1);
         let filling = SLOTS.map(|slots| {
             let pieces = u64::from(COUNTED_PIECES) * slots / whole;
-            let pieces = pieces.min(MAX_PIECES.into()) as u32;
+            let pieces = pieces.min(MAX_PARTS.into()) as u32;
             pieces - pieces % self.parts[0].stripes(pieces, false)
         });
         let mut numbers: Vec<u32> = FEW_PIECES.into_iter().chain(filling).collect();

@@ -31,7 +31,7 @@ pub(crate) const PLANNER: Planner = Planner {
     ],
     depends_on_size: true,
     ..Planner::new(
-        NAME,
+        "concurrent_flow",
         "Concurrent flow",
         &[
             CollectiveKind::AllToAll,
@@ -48,8 +48,6 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-const NAME: &str = "concurrent_flow";
-
 /// Maximum number of chunks per block.
 const MAX_CHUNKS: u32 = 64;
 
@@ -64,10 +62,6 @@ const MAX_DIVIDED_TRANSFERS: u64 = 1 << 13;
 /// Work of building and simulating one link of a route, as a number of transfers with equal work.
 /// The simulator computes the rates of flows link by link, many times.
 const WORK_PER_LINK: u64 = 16;
-
-/// Maximum work of the search for a candidate's routes, in visited links. When it is reached, the
-/// search returns the best routes found so far.
-const MAX_SEARCH: u64 = 50_000_000;
 
 /// Maximum work of the search for the routes of a plan requested by name, in visited links.
 const MAX_SEARCH_NAMED: u64 = 1_000_000_000;
@@ -92,10 +86,12 @@ impl<'a> Demands<'a> {
     fn of(problem: &PlanningProblem<'a>) -> Result<Demands<'a>, PlannerError> {
         let collective = problem.collective;
         let flow = problem.fabric.network().and_then(ConcurrentFlow::of);
-        let flow = flow.ok_or_else(|| AlgorithmError::Refused {
-            name: NAME,
-            ranks: collective.ranks(),
-            reason: "it needs links between known ends that flows share".into(),
+        let flow = flow.ok_or_else(|| {
+            AlgorithmError::refused(
+                PLANNER.name,
+                collective.ranks(),
+                "it needs links between known ends that flows share",
+            )
         })?;
         let pairs = pairs(&collective).unwrap_or_default();
         let unit_lengths = vec![
@@ -150,7 +146,7 @@ impl<'a> Demands<'a> {
             }
         }
         schedule.claims = claim_steps(&schedule);
-        let name = Spec::new(NAME).with("chunks", chunks).to_string();
+        let name = Spec::new(PLANNER.name).with("chunks", chunks).to_string();
         let mut plan = Plan::without_light(problem.fabric, schedule, name);
         if let Some(network) = problem.fabric.network() {
             let mut route = Vec::new();
@@ -183,9 +179,6 @@ fn block(collective: &Collective, (source, destination): Pair) -> u32 {
 }
 
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
-    if problem.collective.ranks() < 2 {
-        return Ok(problem.nothing_to_do(spec));
-    }
     check_may_name_routes(problem)?;
     let demands = Rc::new(Demands::of(problem)?);
     if let Some(chunks) = spec.count("chunks", 1, MAX_CHUNKS)? {
@@ -243,13 +236,13 @@ fn candidates_of<'a>(
         let work = (demands.hops * pieces).saturating_mul(WORK_PER_LINK);
         let (demands, problem) = (Rc::clone(demands), *problem);
         candidates.push(Candidate {
-            name: Spec::new(NAME).with("chunks", chunks).to_string(),
+            name: Spec::new(PLANNER.name).with("chunks", chunks).to_string(),
             slots: 1,
             lower_bound: least,
             estimate: least.plus(Time::from_ps(pieces))?,
             transfers: work,
             build: Box::new(move |_| {
-                let plan = demands.plan(chunks, MAX_SEARCH, &problem)?;
+                let plan = demands.plan(chunks, super::MAX_SEARCH, &problem)?;
                 Ok(plan.into())
             }),
         });

@@ -25,7 +25,7 @@ mod search;
 
 use std::rc::Rc;
 
-use crate::building::claim_steps;
+use crate::building::{MAX_CANDIDATES, MAX_PARTS, claim_steps};
 use crate::graph::logical_links::LogicalLinks;
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
 use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, selection::candidate_bound};
@@ -69,7 +69,7 @@ pub(crate) const PLANNER: Planner = Planner {
     ],
     depends_on_size: true,
     ..Planner::new(
-        NAME,
+        "matching",
         "Matching",
         &[
             CollectiveKind::AllGather,
@@ -89,19 +89,11 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-const NAME: &str = "matching";
-
-/// Maximum number of chunks per block.
-const MAX_CHUNKS: u32 = 4096;
-
 /// Numbers of chunks per block to try if the option `chunks` is not set.
 const CHUNK_NUMBERS: [u32; 16] = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024];
 
 /// Minimum fraction of the estimated time that a larger number of chunks per block must save.
 const MIN_RELATIVE_GAIN: f64 = 0.03;
-
-/// Maximum number of candidates with different numbers of chunks per block.
-const MAX_CHUNK_NUMBERS: usize = 3;
 
 /// Maximum work of a search if no option is set: number of deliveries, times number of logical
 /// links, times mean number of logical links into a rank.
@@ -127,7 +119,7 @@ struct Variant {
 
 impl Variant {
     fn spec(self) -> Spec {
-        let mut spec = Spec::new(NAME).with("chunks", self.chunks);
+        let mut spec = Spec::new(PLANNER.name).with("chunks", self.chunks);
         for (name, value) in [("seed", self.seed), ("steps", self.steps)] {
             if let Some(value) = value {
                 spec = spec.with(name, value);
@@ -156,12 +148,8 @@ fn parts(fabric: &Fabric, kind: CollectiveKind) -> Result<Vec<Part>, PlannerErro
     };
     let part = |&backwards: &bool| {
         let logical_links = LogicalLinks::of(fabric, backwards).ok_or_else(|| {
-            let reason = "it needs links between known ends that flows share".into();
-            AlgorithmError::Refused {
-                name: NAME,
-                ranks: fabric.ranks(),
-                reason,
-            }
+            let reason = "it needs links between known ends that flows share";
+            AlgorithmError::refused(PLANNER.name, fabric.ranks(), reason)
         })?;
         let distances = logical_links.distances().ok_or_else(|| {
             let sentence = "some ranks cannot be reached from others";
@@ -463,7 +451,7 @@ fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Tim
         }
     }
     numbers.sort_by_key(|&(_, time)| time);
-    numbers.truncate(MAX_CHUNK_NUMBERS);
+    numbers.truncate(MAX_CANDIDATES);
     numbers
 }
 
@@ -532,9 +520,6 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
 }
 
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
-    if problem.fabric.ranks() < 2 {
-        return Ok(problem.nothing_to_do(spec));
-    }
     if spec.options().next().is_none() {
         let evaluation = Evaluation::new(problem)?;
         let candidates = candidates(problem)?;
@@ -555,7 +540,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
             .map_or(1, |number| number.0),
     };
     let variant = Variant {
-        chunks: spec.count("chunks", 1, MAX_CHUNKS)?.unwrap_or(chosen),
+        chunks: spec.count("chunks", 1, MAX_PARTS)?.unwrap_or(chosen),
         seed: spec.count("seed", 0, u32::MAX)?,
         steps,
     };

@@ -39,17 +39,17 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::building::claim_steps;
+use crate::building::{MAX_PARTS, SEARCHED_TRANSFERS, claim_steps};
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
 use crate::{
     Effort, Planned, Planner, PlannerError, PlanningProblem, Scope, selection::candidate_bound,
 };
 use chunks::Chunks;
-use forest::{Forest, Links, PackingGraph, gcd, unfit};
+use forest::{Forest, Links, PackingGraph, unfit};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
-use opticoll_base::units::Time;
+use opticoll_base::units::{Time, gcd};
 use opticoll_placement::PlacementProblem;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::{NamedRoutes, Plan};
@@ -85,7 +85,7 @@ pub(crate) const PLANNER: Planner = Planner {
     ],
     depends_on_size: true,
     ..Planner::new(
-        NAME,
+        "tree_packing",
         "Tree packing",
         &[
             CollectiveKind::AllGather,
@@ -100,10 +100,6 @@ pub(crate) const PLANNER: Planner = Planner {
         Scope::Any(|fabric| Links::of(fabric).is_some(), plan, candidates),
     )
 };
-
-const NAME: &str = "tree_packing";
-
-const MAX_TREES: u32 = 4096;
 
 /// Maximum number of trees per root if the option `trees` is not set. More trees would have small
 /// pieces.
@@ -120,11 +116,6 @@ const MAX_TREES_OF_EVERY_ROOT: u32 = 16;
 /// Numbers of chunks per tree to try with trees of every root.
 const CHUNK_NUMBERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Maximum number of transfers for which several pipelines are built (2,097,152: about two seconds
-/// at 1,000,000 transfers per second). For more transfers one pipeline is built. Unless full effort
-/// is requested, it has at most twice as many transfers.
-const ONE_PIPELINE_TRANSFERS: u64 = 1 << 21;
-
 /// Minimum gain of a larger number of chunks: it must save 1 / `MIN_GAIN_DIVISOR` of the time.
 const MIN_GAIN_DIVISOR: u64 = 100;
 
@@ -140,9 +131,6 @@ const MAX_FINE_TRANSFERS: u64 = 1 << 19;
 /// Distance from the lower bound at which the search for better trees ends: 1 / `BOUND_GAP_DIVISOR`
 /// of the bound.
 const BOUND_GAP_DIVISOR: u64 = 1000;
-
-/// Maximum work of the search for the tightest cut for candidates of `auto`, in visited links.
-const MAX_SEARCH: u64 = 50_000_000;
 
 /// Maximum work of packing trees of every root for candidates of `auto`, in visited links.
 const MAX_PACKING_WORK: u64 = 20_000_000;
@@ -299,15 +287,12 @@ impl<'a> PackingGraphs<'a> {
 }
 
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
-    if problem.collective.ranks() < 2 {
-        return Ok(problem.nothing_to_do(spec));
-    }
     let Some(links) = Links::of(problem.fabric) else {
-        return Err(AlgorithmError::Refused {
-            name: NAME,
-            ranks: problem.collective.ranks(),
-            reason: "it needs links between known ends that flows share".into(),
-        }
+        return Err(AlgorithmError::refused(
+            PLANNER.name,
+            problem.collective.ranks(),
+            "it needs links between known ends that flows share",
+        )
         .into());
     };
     let roots = opticoll_algorithms::choice(spec, "roots", &Roots::ALL)?;
@@ -316,7 +301,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         return Err(AlgorithmError::from(spec.refuse("roots", rule)).into());
     }
     let graphs = Rc::new(PackingGraphs::new(links.clone(), problem, roots, u64::MAX)?);
-    let trees = spec.count("trees", 1, MAX_TREES)?;
+    let trees = spec.count("trees", 1, MAX_PARTS)?;
     let chunks: Option<Chunks> = spec.value("chunks")?;
     if chunks.as_ref().is_some_and(|sizes| sizes.count().is_none()) && !graphs.has_one_root() {
         let rule = "must be a whole number: only trees of one root take chunks of several sizes";
@@ -331,7 +316,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         .iter()
         .all(|name| spec.option(name).is_none());
     if has_no_option && problem.collective.kind() == CollectiveKind::AllReduce {
-        match PackingGraphs::new(links, problem, Roots::One, MAX_SEARCH) {
+        match PackingGraphs::new(links, problem, Roots::One, super::MAX_SEARCH) {
             Ok(graphs) => candidates.extend(candidates_of(&Rc::new(graphs), None, None, problem)?),
             Err(PlannerError::Placement(_)) => {}
             Err(error) => return Err(error),
@@ -357,7 +342,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         if roots == Roots::One && !is_all_reduce {
             continue;
         }
-        match PackingGraphs::new(links.clone(), problem, roots, MAX_SEARCH) {
+        match PackingGraphs::new(links.clone(), problem, roots, super::MAX_SEARCH) {
             Ok(graphs) => candidates.extend(candidates_of(&Rc::new(graphs), None, None, problem)?),
             Err(PlannerError::Placement(_)) => {}
             Err(error) => return Err(error),
@@ -529,11 +514,11 @@ fn fastest_pipeline(
     let max_pieces = match problem.effort {
         Effort::Full => max_pieces,
         Effort::Enough => {
-            let chunks = 2 * ONE_PIPELINE_TRANSFERS / graphs.transfers(count as u32, 1).max(1);
+            let chunks = 2 * SEARCHED_TRANSFERS / graphs.transfers(count as u32, 1).max(1);
             max_pieces.min(chunks.max(1) as u32)
         }
     };
-    let too_many = |pieces| graphs.transfers(count as u32, pieces) > ONE_PIPELINE_TRANSFERS;
+    let too_many = |pieces| graphs.transfers(count as u32, pieces) > SEARCHED_TRANSFERS;
     let chunk_choices = forest.map_or(vec![Chunks::equal(1)], |forest| {
         forest.fastest_chunks(problem.size, max_pieces, too_many)
     });
@@ -573,8 +558,8 @@ fn fastest_pipeline(
 
 fn spec_of(roots: Roots, trees: u32, chunks: Option<&Chunks>) -> Spec {
     let named = match roots {
-        Roots::OfCollective => Spec::new(NAME),
-        Roots::One => Spec::new(NAME).with("roots", "one"),
+        Roots::OfCollective => Spec::new(PLANNER.name),
+        Roots::One => Spec::new(PLANNER.name).with("roots", "one"),
     };
     let named = named.with("trees", trees);
     match chunks {

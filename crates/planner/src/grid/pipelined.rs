@@ -76,11 +76,7 @@ impl Routes {
     fn of(problem: &PlanningProblem<'_>, shape: Shape) -> Result<Routes, AlgorithmError> {
         let ranks = problem.collective.ranks();
         let root = problem.collective.root();
-        let refused = |reason: &str| AlgorithmError::Refused {
-            name: NAME,
-            ranks,
-            reason: reason.into(),
-        };
+        let refused = |reason: &str| AlgorithmError::refused(NAME, ranks, reason);
         if !is_planned(problem) {
             return Err(refused("on a grid it plans a broadcast or a reduce only"));
         }
@@ -213,9 +209,6 @@ fn planes(row: Line, column: Line, slot: u32, send: &mut impl FnMut(u32, i64, u3
 }
 
 pub(crate) fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
-    if problem.collective.ranks() < 2 {
-        return Ok(problem.nothing_to_do(spec));
-    }
     let shapes = match spec.option(SHAPE) {
         Some(_) => vec![opticoll_algorithms::choice(spec, SHAPE, &SHAPES)?],
         None => SHAPES.map(|(_, shape)| shape).to_vec(),

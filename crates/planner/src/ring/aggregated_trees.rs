@@ -41,7 +41,7 @@ mod tree;
 use std::ops::Range;
 
 use crate::building::assembly::{Assembly, SharedMove};
-use crate::building::time_reversal;
+use crate::building::{MAX_PARTS, time_reversal};
 use crate::ring::gateways::Gateways;
 use crate::ring::hierarchical::HierarchicalLayout;
 use crate::ring::recipe::{self, Estimate, Recipe};
@@ -124,10 +124,6 @@ struct Tree {
     roots_exchange_sums: bool,
 }
 
-/// Largest accepted value of the option `group` (in ranks) and of the options `exchange` and
-/// `per_lightpath` (in pieces).
-const MAX_VOLUME: u32 = 4096;
-
 /// Largest accepted number of pieces of a block.
 const MAX_PIECES: u32 = 64;
 
@@ -180,7 +176,11 @@ impl Recipe for AggregatedTrees {
             .with_pieces(self.pieces)?;
         let tree = match ring.ranks {
             0 | 1 => None,
-            _ => Some(recipes::tree(ring, self).ok_or_else(|| refusal(ring, NO_TREE_FOR_VOLUMES))?),
+            _ => Some(recipes::tree(ring, self).ok_or_else(|| {
+                let reason =
+                    "no tree was found with these volumes; use larger volumes or more slots";
+                refusal(ring, reason)
+            })?),
         };
         let slots_from = |first: usize| {
             let mut assembly = Assembly::new(ring, blocks);
@@ -217,7 +217,7 @@ impl Recipe for AggregatedTrees {
         if spec.options().next().is_none() {
             return Ok(None);
         }
-        let exchange = spec.count("exchange", 1, MAX_VOLUME)?;
+        let exchange = spec.count("exchange", 1, MAX_PARTS)?;
         if exchange.is_some() && collective.kind() != CollectiveKind::AllReduce {
             let error = "applies to all_reduce only";
             return Err(spec.refuse("exchange", error).into());
@@ -226,11 +226,11 @@ impl Recipe for AggregatedTrees {
             let error = "are needed with a group";
             return Err(spec.refuse("per_lightpath", error).into());
         };
-        if volumes.len() > MAX_SLOTS || volumes.iter().any(|volume| *volume > MAX_VOLUME) {
-            let error = format!("must be at most {MAX_SLOTS} numbers, each at most {MAX_VOLUME}");
+        if volumes.len() > MAX_SLOTS || volumes.iter().any(|volume| *volume > MAX_PARTS) {
+            let error = format!("must be at most {MAX_SLOTS} numbers, each at most {MAX_PARTS}");
             return Err(spec.refuse("per_lightpath", error).into());
         }
-        let group = spec.count("group", 1, MAX_VOLUME)?.unwrap_or(1);
+        let group = spec.count("group", 1, MAX_PARTS)?.unwrap_or(1);
         if ring.ranks % group != 0 {
             let error = format!("must divide the {} ranks of the ring", ring.ranks);
             return Err(spec.refuse("group", error).into());
@@ -330,25 +330,21 @@ fn named(
         | PlannerError::Algorithm(AlgorithmError::Refused { .. })
             if is_searched =>
         {
-            refusal(ring, NO_TREE)
+            refusal(
+                ring,
+                "no tree was found; a ring with a prime number of ranks has no groups",
+            )
         }
         error => error,
     })
 }
 
-/// Error message if the user specified options for which the search finds no tree.
-const NO_TREE_FOR_VOLUMES: &str =
-    "no tree was found with these volumes; use larger volumes or more slots";
-
-/// Error message if the user specified no options and the search finds no tree.
-const NO_TREE: &str = "no tree was found; a ring with a prime number of ranks has no groups";
-
 fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
-    PlannerError::Algorithm(AlgorithmError::Refused {
-        name: AggregatedTrees::NAME,
-        ranks: ring.ranks,
-        reason: reason.into(),
-    })
+    PlannerError::Algorithm(AlgorithmError::refused(
+        AggregatedTrees::NAME,
+        ring.ranks,
+        reason,
+    ))
 }
 
 impl Tree {

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::building::PLANS_OF_PART;
 use crate::building::assembly::{Assembly, Move};
 use crate::building::time_reversal::{self, copying};
 use crate::ring::relay_tree::lightpath_requests::{
@@ -57,7 +58,7 @@ pub(crate) const PLANNER: Planner = Planner {
     .default("the fastest found")],
     depends_on_size: true,
     ..Planner::new(
-        NAME,
+        "faulty_ring",
         "Faulty ring",
         &[
             CollectiveKind::AllGather,
@@ -78,12 +79,6 @@ pub(crate) const PLANNER: Planner = Planner {
         }),
     )
 };
-
-const NAME: &str = "faulty_ring";
-
-/// Maximum number of plans of the fault-free ring that the planner adapts, in addition to the plan
-/// of `direct`.
-const MAX_PLANS: usize = 4;
 
 /// Maximum number of transfers of a plan that the planner adapts. (List scheduling of this number
 /// of transfers takes a few seconds.)
@@ -190,14 +185,14 @@ fn candidates<'a>(
     let inner = PlanningProblem {
         limit: None,
         joined: None,
-        wanted: MAX_PLANS,
+        wanted: PLANS_OF_PART,
         ..inner
     };
     let mut plans: Vec<(String, Time)> = match inner.fastest() {
         Ok(planned) => {
             let timed = planned.candidates.into_iter();
             let timed = timed.filter(|candidate| candidate.left_out.is_none());
-            let timed = timed.take(MAX_PLANS);
+            let timed = timed.take(PLANS_OF_PART);
             timed
                 .map(|candidate| (with_fewer_pieces(candidate.name, ring), candidate.time))
                 .collect()
@@ -213,7 +208,7 @@ fn candidates<'a>(
     let transfers = u64::from(ring.ranks) * u64::from(ring.ranks);
     let mut candidates: Vec<Candidate<'a>> = Vec::new();
     for (name, time) in plans {
-        let spec = Spec::new(NAME).with("plan", flat(&name));
+        let spec = Spec::new(PLANNER.name).with("plan", flat(&name));
         let problem = *problem;
         candidates.push(Candidate {
             name: spec.to_string(),
@@ -232,9 +227,6 @@ fn plan(
     problem: &PlanningProblem<'_>,
     ring: &WdmRing,
 ) -> Result<Planned, PlannerError> {
-    if problem.fabric.ranks() < 2 {
-        return Ok(problem.nothing_to_do(spec));
-    }
     let candidates = match spec.option("plan") {
         None => candidates(problem, ring)?,
         Some(_) => Vec::new(),
@@ -269,7 +261,7 @@ fn adapt(spec: &Spec, problem: &PlanningProblem<'_>, ring: &WdmRing) -> Result<P
     };
     plan = time_reversal::reversed_for(plan, problem.collective)?;
     plan.fabric = problem.fabric.clone();
-    let named = Spec::new(NAME).with("plan", flat(&planned.algorithm));
+    let named = Spec::new(PLANNER.name).with("plan", flat(&planned.algorithm));
     plan.algorithm = named.to_string();
     Ok(plan)
 }
@@ -375,7 +367,11 @@ fn relay(
         placed.resize(requests.len(), placed_hop);
     }
     Ok(lightpath_requests::plan(
-        ring, collective, &requests, &placed, NAME,
+        ring,
+        collective,
+        &requests,
+        &placed,
+        PLANNER.name,
     ))
 }
 

@@ -35,6 +35,7 @@ mod sides;
 
 use self::lanes::Lane;
 use self::sides::RootSides;
+use crate::building::SEARCHED_TRANSFERS;
 use crate::building::time_reversal::{self, copying};
 use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::slot_cost::SlotCost;
@@ -198,7 +199,7 @@ impl Recipe for RingPipeline {
             let Some(recipe) = RingPipeline::new(ring, collective, pieces) else {
                 break;
             };
-            let max_transfers = problem.max_transfers.min(MAX_TRANSFERS);
+            let max_transfers = problem.max_transfers.min(SEARCHED_TRANSFERS);
             let simulated = recipe.transfers.saturating_mul(pieces.into());
             let is_too_slow = recipe.stripes.is_some() && simulated > MAX_SIMULATED_TRANSFERS;
             if recipe.transfers > max_transfers || is_too_slow {
@@ -218,20 +219,16 @@ impl Recipe for RingPipeline {
     }
 }
 
-/// Maximum number of transfers of a plan, if the user does not specify the number of pieces.
-const MAX_TRANSFERS: u64 = 1 << 21;
-
 /// Maximum product of the number of pieces and the number of stored transfers of a plan. (The
 /// simulation takes a few nanoseconds for each transfer of each piece.)
 const MAX_SIMULATED_TRANSFERS: u64 = 1 << 26;
 
 fn no_line(ring: &WdmRing) -> PlannerError {
-    PlannerError::Algorithm(AlgorithmError::Refused {
-        name: RingPipeline::NAME,
-        ranks: ring.ranks,
-        reason: "cuts, or too few ports, leave no line along which both directions have a channel"
-            .into(),
-    })
+    PlannerError::Algorithm(AlgorithmError::refused(
+        RingPipeline::NAME,
+        ring.ranks,
+        "cuts, or too few ports, leave no line along which both directions have a channel",
+    ))
 }
 
 /// Builds a broadcast in which each channel carries `pieces` pieces. The plan contains only the

@@ -2,6 +2,7 @@
 //! recipe, and builds plans only for the recipes with the shortest estimated times. If the user
 //! specifies a recipe by options, the planner builds the plan of this recipe.
 
+use crate::building::{GAIN_DIVISOR, MAX_CANDIDATES, MAX_PARTS, SEARCHED_TRANSFERS};
 use crate::selection::evaluation::{Built, Candidate, QUICK_TRANSFERS};
 use crate::{FamilyFunctions, Planned, PlannerError, PlanningProblem, Scope};
 use opticoll_algorithms::AlgorithmError;
@@ -11,18 +12,6 @@ use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::Plan;
 use opticoll_simulate::Policy;
-
-/// Maximum number of plans that one planner builds for the comparison of all planners.
-const MAX_BUILT: usize = 3;
-
-/// Number of transfers from which a plan counts as large. If one plan of a planner is large, the
-/// planner builds only the plan with the shortest estimated time.
-const MIN_TRANSFERS_OF_SINGLE_PLAN: u64 = 1 << 20;
-
-const MAX_STRIPES: u32 = 4096;
-
-/// Divisor d: two times count as nearly equal if they differ by at most 1/d of the shorter time.
-const GAIN_DIVISOR: u64 = 300;
 
 /// Divisor d: if only a lower bound b on the time of a plan is known, the estimated time is b + b /
 /// d. (In the median of 80 plans, the excess over the bound was 5 %.)
@@ -101,11 +90,12 @@ pub(crate) fn candidates<'a, R: Recipe>(
     let fastest = estimates.first().map_or(0, |estimate| estimate.time);
     estimates.retain(|estimate| estimate.time / 3 <= fastest / 2);
     let ranks = u64::from(ring.ranks);
+    // If one plan is large, only the plan with the shortest estimated time is built.
     let is_large =
-        |estimate: &Estimate<R>| estimate.recipe.transfers(ranks) >= MIN_TRANSFERS_OF_SINGLE_PLAN;
+        |estimate: &Estimate<R>| estimate.recipe.transfers(ranks) >= SEARCHED_TRANSFERS / 2;
     let max_built = match estimates.iter().any(is_large) {
         true => 1,
-        false => MAX_BUILT,
+        false => MAX_CANDIDATES,
     };
     estimates.truncate(max_built);
     let problem = *problem;
@@ -235,11 +225,7 @@ fn build<R: Recipe>(
 }
 
 fn refuse<R: Recipe>(ring: &WdmRing, reason: String) -> PlannerError {
-    PlannerError::Algorithm(AlgorithmError::Refused {
-        name: R::NAME,
-        ranks: ring.ranks,
-        reason,
-    })
+    PlannerError::Algorithm(AlgorithmError::refused(R::NAME, ring.ranks, reason))
 }
 
 /// Builds the plan of the recipe in the options of `spec`. If `spec` has no options, builds the
@@ -268,9 +254,6 @@ pub(crate) fn plan<R: Recipe>(
             true => Err(too_far(links)),
             false => build(problem, ring, &recipe).map(Planned::from),
         };
-    }
-    if ring.ranks < 2 {
-        return Ok(problem.nothing_to_do(spec));
     }
     let estimates = feasible_estimates::<R>(ring, problem);
     let fastest = estimates.iter().min_by_key(|estimate| estimate.time);
@@ -333,8 +316,8 @@ pub(crate) fn numbers_for(
 /// Reads the option `stripes`, which has one number for each of `count` levels.
 pub(crate) fn stripes(spec: &Spec, count: usize) -> Result<Vec<u32>, PlannerError> {
     let stripes = numbers_for(spec, "stripes", count)?;
-    if stripes.iter().any(|&stripes| stripes > MAX_STRIPES) {
-        let error = format!("must be at most {MAX_STRIPES}");
+    if stripes.iter().any(|&stripes| stripes > MAX_PARTS) {
+        let error = format!("must be at most {MAX_PARTS}");
         return Err(spec.refuse("stripes", error).into());
     }
     Ok(stripes)

@@ -15,8 +15,8 @@ pub(crate) mod rotations;
 pub(crate) mod small_rings;
 pub(crate) mod tree;
 
-use self::rotations::{NAME, on_ring};
-use crate::building::time_reversal;
+use self::rotations::on_ring;
+use crate::building::{MAX_PARTS, time_reversal};
 use crate::selection::evaluation::{Built, Candidate};
 use crate::{
     ALL_GATHER_KINDS, FamilyFunctions, MAX_TRANSFERS, Planned, Planner, PlannerError,
@@ -36,7 +36,7 @@ pub(crate) const PLANNER: Planner = Planner {
         .range("1 to 4096")
         .default("1")],
     ..Planner::new(
-        NAME,
+        "relay_tree",
         "Relay tree",
         ALL_GATHER_KINDS,
         "One tree of lightpaths, rotated to all ranks, with the fewest slots found",
@@ -45,15 +45,13 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-const MAX_PIECES: u32 = 4096;
-
 fn plan(
     spec: &Spec,
     problem: &PlanningProblem<'_>,
     ring: &WdmRing,
 ) -> Result<Planned, PlannerError> {
     let collective = problem.collective;
-    let pieces = spec.count("pieces", 1, MAX_PIECES)?.unwrap_or(1);
+    let pieces = spec.count("pieces", 1, MAX_PARTS)?.unwrap_or(1);
     let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
     let gather = gather.with_pieces(pieces)?;
     let mut plan = from_all_gather(ring, collective.kind(), |ring| on_ring(ring, gather))?;
@@ -160,8 +158,8 @@ impl<'a> Gathering<'a> {
             false => slots,
         };
         let spec = match gather.pieces() {
-            1 => Spec::new(NAME),
-            pieces => Spec::new(NAME).with("pieces", pieces),
+            1 => Spec::new(PLANNER.name),
+            pieces => Spec::new(PLANNER.name).with("pieces", pieces),
         };
         let (ring, policy) = (self.ring, self.problem.policy());
         let bytes = self.piece(gather).saturating_mul(slots);

@@ -21,6 +21,7 @@
 mod list_scheduling;
 mod matchings;
 
+use crate::building::GAIN_DIVISOR;
 use crate::selection::evaluation::{Built, Candidate, Evaluation, QUICK_TRANSFERS};
 use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, combined::shifts, empty_plan};
 use matchings::Matching;
@@ -47,7 +48,7 @@ pub(crate) const PLANNER: Planner = Planner {
     depends_on_size: true,
     takes_demands: true,
     ..Planner::new(
-        NAME,
+        "decomposition",
         "Decomposition",
         &[CollectiveKind::AllToAll],
         "Blocks of different sizes over circuits without relays: chunks of similar size share \
@@ -65,16 +66,17 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-const NAME: &str = "decomposition";
-
 /// Maximum number of times that the maximum chunk size is halved. The largest block then has 4,096
 /// chunks.
 const MAX_HALVINGS: u32 = 12;
 
-/// Maximum ratio of the time with smaller chunks to the best time so far. If a configuration cost
-/// nothing, smaller and smaller chunks would save less and less time: on 8 ranks with 6 ports the
-/// search took more than 40 s without this condition.
-const MAX_TIME_RATIO: f64 = 1.0 - 1.0 / 300.0;
+/// Returns the longest time with smaller chunks that is short enough after the time `best`. If a
+/// configuration cost nothing, smaller and smaller chunks would save less and less time: on 8 ranks
+/// with 6 ports the search took more than 40 s without this condition.
+fn enough(best: f64) -> f64 {
+    best * (1.0 - 1.0 / GAIN_DIVISOR as f64)
+}
+
 /// Number of consecutive chunk sizes without sufficient gain after which the search ends.
 const MAX_LENGTHS_WITHOUT_GAIN: u32 = 5;
 
@@ -164,13 +166,13 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         return Ok(plan.into());
     }
     let Some(CircuitMachine::CircuitSwitch(switch)) = problem.fabric.circuit_machine() else {
-        return Err(PlannerError::Algorithm(AlgorithmError::Refused {
-            name: NAME,
-            ranks: problem.collective.ranks(),
-            reason: "it sets the ports of a circuit_switch".into(),
-        }));
+        return Err(PlannerError::Algorithm(AlgorithmError::refused(
+            PLANNER.name,
+            problem.collective.ranks(),
+            "it sets the ports of a circuit_switch",
+        )));
     };
-    shifts::check_joins_all(switch, NAME)?;
+    shifts::check_joins_all(switch, PLANNER.name)?;
     let costs = SwitchCosts::of(problem, switch, amounts.largest)?;
     let mut work = matchings::MAX_WORK;
     let decomposition = match amounts.longest(spec, problem.size)? {
@@ -193,7 +195,7 @@ fn plan_on_ring(
     Ok(opticoll_placement::place_by_default(
         schedule,
         problem.fabric,
-        NAME.into(),
+        PLANNER.name.into(),
     )?)
 }
 
@@ -217,7 +219,7 @@ fn fastest_on_ring(problem: &PlanningProblem<'_>, amounts: &Amounts) -> Result<P
             break;
         }
         let plan = plan_on_ring(problem, amounts, longest)?;
-        let enough = least.map(|time| Time::from_ps((time.ps() as f64 * MAX_TIME_RATIO) as u64));
+        let enough = least.map(|time| Time::from_ps(enough(time.ps() as f64) as u64));
         let time = evaluation.time(&plan, problem.size, enough)?;
         if time < enough && time.is_some() {
             (fastest, least, lengths_without_gain) = (plan, time, 0);
@@ -233,7 +235,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     let switch = match problem.fabric.circuit_machine() {
         Some(CircuitMachine::WdmRing(_)) => None,
         Some(CircuitMachine::CircuitSwitch(switch))
-            if shifts::check_joins_all(switch, NAME).is_ok() =>
+            if shifts::check_joins_all(switch, PLANNER.name).is_ok() =>
         {
             Some(switch)
         }
@@ -255,7 +257,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     let least = problem.least()?;
     let problem = *problem;
     Ok(vec![Candidate {
-        name: NAME.into(),
+        name: PLANNER.name.into(),
         slots: 1,
         lower_bound: least,
         estimate: least,
@@ -273,7 +275,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
                     ));
                 }
             }
-            Ok(Built::from(plan(&Spec::new(NAME), &problem)?.plan))
+            Ok(Built::from(plan(&Spec::new(PLANNER.name), &problem)?.plan))
         }),
     }])
 }
@@ -365,7 +367,7 @@ impl Amounts {
         for halvings in 1..=MAX_HALVINGS {
             interrupt::check();
             let longest = largest_block.div_ceil(1 << halvings);
-            let enough = fastest.time * MAX_TIME_RATIO;
+            let enough = enough(fastest.time);
             let least = self.least(&rank_amounts, costs, longest);
             if longest < 2
                 || least >= enough

@@ -16,6 +16,7 @@ mod shortest_routes;
 use std::collections::BTreeMap;
 use std::iter;
 
+use crate::building::MAX_CANDIDATES;
 use crate::selection::evaluation::{Built, Candidate, Evaluation};
 use crate::{
     FamilyFunctions, PLANNERS, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
@@ -56,7 +57,7 @@ pub(crate) const PLANNER: Planner = Planner {
     depends_on_size: true,
     takes_demands: true,
     ..Planner::new(
-        NAME,
+        "static",
         "Static topology",
         &[
             CollectiveKind::AllGather,
@@ -76,30 +77,18 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-const NAME: &str = "static";
-
 /// Planners for any graph that are applied to the graph of circuits.
 const ON_LINKS: [&str; 2] = ["matching", "tree_packing"];
-
-/// Maximum number of plans per planner to try on a graph if the option `on_links` is not set.
-const MAX_PLANS: usize = 3;
 
 /// Maximum number of transfers of a plan for the graph of circuits (131,072: 0.13 s at 1,000,000
 /// transfers per second).
 const MAX_TRANSFERS: u64 = 1 << 17;
-
-/// Maximum number of ranks of an all_to_all for which there are candidates. For more ranks, the
-/// search for shortest routes takes too long.
-const MAX_ROUTED_RANKS: u32 = 512;
 
 fn plan(
     spec: &Spec,
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
 ) -> Result<Planned, PlannerError> {
-    if problem.collective.ranks() < 2 {
-        return Ok(problem.nothing_to_do(spec));
-    }
     check(switch)?;
     let on_links = match spec.option("on_links") {
         Some(_) if uses_shortest_routes(problem) => {
@@ -167,7 +156,7 @@ fn uses_shortest_routes(problem: &PlanningProblem<'_>) -> bool {
 fn check(switch: &CircuitSwitch) -> Result<(), AlgorithmError> {
     let reason = "it sets the ports of a circuit_switch with planes=1 and without dead ports";
     let fits = switch.planes == 1 && switch.dead_ports.is_empty();
-    ensure(fits, NAME, switch.ranks, reason)
+    ensure(fits, PLANNER.name, switch.ranks, reason)
 }
 
 /// Returns one candidate per graph that the ports permit. With one port the only graph is a ring,
@@ -177,7 +166,7 @@ fn candidates<'a>(
     switch: &'a CircuitSwitch,
 ) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let max_ranks = match problem.collective.kind() {
-        CollectiveKind::AllToAll => MAX_ROUTED_RANKS,
+        CollectiveKind::AllToAll => super::MAX_ROUTED_RANKS,
         _ => u32::MAX,
     };
     let transfers = u64::from(switch.ranks).pow(2);
@@ -274,7 +263,7 @@ fn fastest_on_links(
         let offers = offers.into_iter().enumerate();
         let offers =
             offers.filter(|(place, offer)| *place == first || offer.transfers <= MAX_TRANSFERS);
-        for (_, offer) in offers.take(MAX_PLANS) {
+        for (_, offer) in offers.take(MAX_CANDIDATES) {
             let name = graph.spec().with("on_links", planner.name);
             candidates.push(Candidate {
                 build: Box::new(move |_| match (offer.build)(None)? {
@@ -365,7 +354,7 @@ impl Graph {
     }
 
     fn spec(&self) -> Spec {
-        let mut spec = Spec::new(NAME).with("topology", self.topology.name());
+        let mut spec = Spec::new(PLANNER.name).with("topology", self.topology.name());
         if let Topology::Shifts(Some(shifts)) = &self.topology {
             let shifts: Vec<String> = shifts.iter().map(u32::to_string).collect();
             spec = spec.with("shifts", shifts.join("+"));

@@ -67,7 +67,7 @@ pub(crate) const PLANNER: Planner = Planner {
     depends_on_size: true,
     takes_demands: true,
     ..Planner::new(
-        NAME,
+        "switch_configurations",
         "Switch configurations",
         &CollectiveKind::ALL,
         "Steps of an algorithm over a circuit switch, which changes its configuration if this \
@@ -79,8 +79,6 @@ pub(crate) const PLANNER: Planner = Planner {
         }),
     )
 };
-
-const NAME: &str = "switch_configurations";
 
 /// Choice of the configurations: the value of the option `settings`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,9 +103,6 @@ fn plan(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
 ) -> Result<Planned, PlannerError> {
-    if problem.collective.ranks() < 2 {
-        return Ok(problem.nothing_to_do(spec));
-    }
     let choice = opticoll_algorithms::choice(spec, "configurations", &Choice::ALL)?;
     let kind = problem.collective.kind();
     if let Some(name) = spec.option("algorithm") {
@@ -175,7 +170,7 @@ fn offers<'a>(
 }
 
 fn spec_of(algorithm: &str, choice: Choice) -> Spec {
-    let spec = Spec::new(NAME).with("algorithm", algorithm);
+    let spec = Spec::new(PLANNER.name).with("algorithm", algorithm);
     match Choice::ALL.iter().find(|(_, known)| *known == choice) {
         Some((name, _)) if choice != Choice::Best => spec.with("configurations", *name),
         _ => spec,
@@ -195,7 +190,7 @@ fn check(switch: &CircuitSwitch, choice: Choice) -> Result<(), AlgorithmError> {
             "it sets the ports of a circuit_switch with planes=1",
         ),
     };
-    ensure(fits, NAME, switch.ranks, reason)
+    ensure(fits, PLANNER.name, switch.ranks, reason)
 }
 
 fn build(

@@ -6,7 +6,7 @@ use super::light_graph::{LightGraph, Turns, UNREACHABLE};
 use super::rule::RULES;
 use super::slot_filling::{Filled, Item, Lightpaths, SlotFilling};
 use super::{
-    CIRCUITS, MAX_SINGLE_PAIRS, MAX_SLOTS_OF_LOADS, MAX_UNEQUAL_RANKS, NAME, Part, RELAYS,
+    CIRCUITS, MAX_SINGLE_PAIRS, MAX_SLOTS_OF_LOADS, MAX_UNEQUAL_RANKS, PLANNER, Part, RELAYS,
     SHORT_MESSAGES, Searches, assembly,
 };
 use crate::{PlannerError, PlanningProblem};
@@ -164,7 +164,7 @@ impl Variant {
 
     pub(super) fn spec(&self) -> Spec {
         let choice = self.choice;
-        let spec = Spec::new(NAME).with("pieces", choice.pieces);
+        let spec = Spec::new(PLANNER.name).with("pieces", choice.pieces);
         let circuits = CIRCUITS.iter().find(|(_, kept)| *kept == choice.kept);
         let spec = spec.with("circuits", circuits.map_or("", |(name, _)| name));
         let spec = match choice.load {

@@ -3,10 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::building::MAX_PARTS;
 use opticoll_base::spec;
-
-/// Maximum number of chunks per tree, and maximum number of pieces per tree.
-pub(super) const MAX_PIECES: u32 = 4096;
 
 /// Sizes of consecutive chunks, in pieces.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,16 +51,16 @@ impl FromStr for Chunks {
     fn from_str(text: &str) -> Result<Chunks, String> {
         let sizes = text.split('+').map(spec::whole_number);
         let sizes: Option<Vec<u32>> = sizes.collect();
-        let sizes = sizes.filter(|sizes| sizes.iter().all(|size| (1..=MAX_PIECES).contains(size)));
+        let sizes = sizes.filter(|sizes| sizes.iter().all(|size| (1..=MAX_PARTS).contains(size)));
         let fits = |sizes: &Vec<u32>| {
-            sizes.iter().map(|size| u64::from(*size)).sum::<u64>() <= MAX_PIECES.into()
+            sizes.iter().map(|size| u64::from(*size)).sum::<u64>() <= MAX_PARTS.into()
         };
         match sizes.filter(fits).as_deref() {
             Some([count]) => Ok(Chunks::equal(*count)),
             Some(sizes) => Ok(Chunks(sizes.to_vec())),
             None => Err(format!(
-                "must be a whole number from 1 to {MAX_PIECES}, or sizes with a + between them, \
-                 {MAX_PIECES} together at most"
+                "must be a whole number from 1 to {MAX_PARTS}, or sizes with a + between them, \
+                 {MAX_PARTS} together at most"
             )),
         }
     }

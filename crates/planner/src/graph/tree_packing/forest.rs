@@ -1,6 +1,6 @@
 //! Links of a fabric, and forests that are packed into them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::chunks::Chunks;
@@ -11,9 +11,9 @@ use super::packing::{Packing, Tree};
 use super::timetable::{MAX_STEP_PIECES, TimedSchedule, Timetable};
 use super::{pipeline, scatter_trees};
 use crate::{PlannerError, selection::candidate_bound};
-use opticoll_base::interrupt;
+use opticoll_base::graph::{self, UNREACHED};
 use opticoll_base::names::plural;
-use opticoll_base::units::{Bytes, Time};
+use opticoll_base::units::{Bytes, Time, gcd};
 use opticoll_bounds::throughput::spanning::{Cable, away_from, tightest_partition};
 use opticoll_bounds::throughput::{Cuts, RatedLink, TightestCut, tightest};
 use opticoll_fabric::fabric::Fabric;
@@ -93,24 +93,10 @@ impl<'a> Links<'a> {
             beside[one as usize].push(other);
             beside[other as usize].push(one);
         }
-        let mut distances = Vec::new();
-        let mut farthest = |from: u32| {
-            interrupt::check();
-            distances.clear();
-            distances.resize(self.ranks as usize, usize::MAX);
-            distances[from as usize] = 0;
-            let mut order = VecDeque::from([from]);
-            let mut farthest = 0;
-            while let Some(rank) = order.pop_front() {
-                farthest = distances[rank as usize];
-                for &other in &beside[rank as usize] {
-                    if distances[other as usize] == usize::MAX {
-                        distances[other as usize] = farthest + 1;
-                        order.push_back(other);
-                    }
-                }
-            }
-            farthest
+        let farthest = |from: u32| {
+            let beside = |rank: u32| beside[rank as usize].iter().copied();
+            let distances = graph::distances(self.ranks as usize, from, beside).into_iter();
+            distances.filter(|&distance| distance != UNREACHED).max()
         };
         let stride = self.ranks.div_ceil(MAX_ROOTS).max(1);
         let candidates = (0..self.ranks).step_by(stride as usize);
@@ -576,12 +562,4 @@ fn unreachable_sentence(cut: &TightestCut, ranks: u32, reversed: bool) -> String
 
 pub(super) fn unfit(problem: PlacementProblem, sentence: &str) -> PlannerError {
     PlannerError::Placement(PlacementError::new(problem, sentence))
-}
-
-pub(super) fn gcd(one: u128, other: u128) -> u128 {
-    if one == 0 {
-        other
-    } else {
-        gcd(other % one, one)
-    }
 }

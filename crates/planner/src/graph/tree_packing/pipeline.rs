@@ -9,10 +9,11 @@
 //! keep the number of steps, and thus the latencies, small. If each depth has a link as busy as the
 //! busiest link, chunks of equal size are best.
 
-use super::chunks::{Chunks, MAX_PIECES};
+use super::chunks::Chunks;
 use super::edge_routes::EdgeRoutes;
 use super::packing::Tree;
 use super::timetable::{TimedSchedule, Timetable};
+use crate::building::MAX_PARTS;
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_plan::collective::Collective;
@@ -256,7 +257,7 @@ pub(super) fn fastest(
     max_pieces: u32,
     too_many: impl Fn(u32) -> bool,
 ) -> Vec<Chunks> {
-    let max_pieces = max_pieces.clamp(1, MAX_PIECES);
+    let max_pieces = max_pieces.clamp(1, MAX_PARTS);
     let steps = Steps::new(timetable, size);
     let balanced = steps.equal(max_pieces);
     let counts = match too_many(balanced) {

@@ -12,7 +12,7 @@
 //! without a search ([`linear_tree`]).
 
 use super::tree::{self, Reserve, TreeEdge};
-use super::{channel_packing, irregular_ring, light_trees, linear_tree, small_rings};
+use super::{PLANNER, channel_packing, irregular_ring, light_trees, linear_tree, small_rings};
 use crate::{Form, MAX_TRANSFERS, PlannerError, empty_plan, selection::named};
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
@@ -23,8 +23,6 @@ use opticoll_placement::AUTO;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::Transfer;
-
-pub(crate) const NAME: &str = "relay_tree";
 
 /// Maximum value of N S for which the planner searches for a tree of S slots on N ranks. For larger
 /// trees, the planner uses [`linear_tree`].
@@ -49,7 +47,7 @@ const EXCESS_DIVISOR: u32 = 50;
 /// Returns an error if the collective is not an all_gather, or if its number of ranks differs from
 /// the fabric's.
 pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
-    on_ring(fabric.needed(NAME)?, collective)
+    on_ring(fabric.needed(PLANNER.name)?, collective)
 }
 
 pub(crate) fn on_ring(ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
@@ -64,7 +62,7 @@ pub(crate) fn within(
 ) -> Result<Plan, PlannerError> {
     let plan = rotated(ring, collective, most)?;
     let min_slots = wdm_ring::best(ring, &collective).steps as u32;
-    let better = small_rings::all_gather(ring, collective, NAME, min_slots, plan.slots());
+    let better = small_rings::all_gather(ring, collective, PLANNER.name, min_slots, plan.slots());
     Ok(better.unwrap_or(plan))
 }
 
@@ -92,7 +90,12 @@ fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, Pl
         return Err(too_large(representatives));
     }
     if ring.ranks < 2 {
-        let empty = empty_plan(Fabric::new(ring.clone()), collective, NAME.into(), 0);
+        let empty = empty_plan(
+            Fabric::new(ring.clone()),
+            collective,
+            PLANNER.name.into(),
+            0,
+        );
         return Ok(empty);
     }
     if irregular_ring::is_irregular(ring) {
@@ -101,7 +104,7 @@ fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, Pl
         }
         return match ring.multicast {
             true => with_light_trees(ring, collective),
-            false => irregular_ring::all_gather(ring, collective, NAME),
+            false => irregular_ring::all_gather(ring, collective, PLANNER.name),
         };
     }
     let min_slots = wdm_ring::best(ring, &collective).steps as u32;
@@ -148,7 +151,7 @@ fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, Pl
 /// also plans the all_gather without light trees. Returns the plan with fewer slots.
 fn with_light_trees(ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
     let pieces = collective.pieces();
-    let shared = light_trees::all_gather(ring, collective, NAME);
+    let shared = light_trees::all_gather(ring, collective, PLANNER.name);
     let shared = shared.ok_or(PlannerError::NotFound { pieces })?;
     if ring.longest_tree() >= ring.longest() {
         return Ok(shared);
@@ -356,7 +359,7 @@ impl Packed {
 
     fn plan(self, ring: &WdmRing, collective: Collective) -> Plan {
         let fabric = Fabric::new(ring.clone());
-        let mut plan = empty_plan(fabric, collective, NAME.into(), self.slots);
+        let mut plan = empty_plan(fabric, collective, PLANNER.name.into(), self.slots);
         // On a ring with dead wavelengths, the channels of a representative may not be consecutive.
         let is_symmetric = self.placed.is_none() && ring.is_even();
         let ranks = if is_symmetric { 1 } else { ring.ranks };

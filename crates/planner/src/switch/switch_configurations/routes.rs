@@ -9,12 +9,13 @@
 //! o modulo N.
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graphs::Configuration;
 use super::steps::{Step, StepMessage};
+use crate::switch::MAX_ROUTED_RANKS;
+use opticoll_base::graph::{self, UNREACHED};
 use opticoll_base::interrupt;
 use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::circuits::Circuits;
@@ -22,10 +23,6 @@ use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
 /// Maximum total number of hops of all messages of a step with relays.
 const MAX_HOPS: u64 = 1 << 22;
-
-/// Maximum number of ranks for which shortest routes are searched. The search visits all circuits
-/// for each source.
-const MAX_SEARCHED_RANKS: u32 = 512;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Route {
@@ -192,7 +189,7 @@ fn rank_routes(step: &Step, configuration: &Configuration) -> Option<Vec<Vec<u32
                 |message: &StepMessage| (0..=hops).map(|hop| at(message.from, hop)).collect();
             step.messages.iter().map(ranks).collect()
         }
-        _ if step.ranks > MAX_SEARCHED_RANKS => return None,
+        _ if step.ranks > MAX_ROUTED_RANKS => return None,
         _ => shortest(step, configuration)?,
     };
     let hops = rank_routes
@@ -247,25 +244,15 @@ fn slotted_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
 fn shortest(step: &Step, configuration: &Configuration) -> Option<Vec<Vec<u32>>> {
     let mut rank_routes = Vec::with_capacity(step.messages.len());
     for source_messages in step.messages.chunk_by(|one, other| one.from == other.from) {
-        interrupt::check();
         let from = source_messages[0].from;
-        let mut previous = vec![u32::MAX; step.ranks as usize];
-        previous[from as usize] = from;
-        let mut open = VecDeque::from([from]);
-        while let Some(rank) = open.pop_front() {
-            for &next in &configuration.next[rank as usize] {
-                if previous[next as usize] == u32::MAX {
-                    previous[next as usize] = rank;
-                    open.push_back(next);
-                }
-            }
-        }
+        let next = |rank: u32| configuration.next[rank as usize].iter().copied();
+        let previous = graph::predecessors(step.ranks as usize, from, next);
         for message in source_messages {
             let mut ranks = vec![message.to];
             let mut at = message.to;
             while at != from {
                 at = previous[at as usize];
-                if at == u32::MAX {
+                if at == UNREACHED {
                     return None;
                 }
                 ranks.push(at);
