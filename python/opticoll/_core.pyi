@@ -2680,6 +2680,9 @@ def changes_between(
     `policy` charges no setup, or if the time of a plan contains it.
     """
 
+def check_algorithm(collective: str, name: str) -> None:
+    """Checks that an algorithm of a collective has this name."""
+
 def check_buckets(rule: str) -> str:
     """Checks a rule for buckets independently of the model, and returns its standard form."""
 

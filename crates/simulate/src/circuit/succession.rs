@@ -44,13 +44,11 @@ impl EndCircuits {
         };
         let slots = SlotHops::new(&plan);
         let (mut first, mut last) = (BTreeMap::new(), BTreeMap::new());
-        let mut tunings = Vec::new();
         for slot in 0..plan.slots() {
             for &index in slots.hops(slot) {
                 let (hop, _) = hop(&plan, index);
-                tunings.clear();
-                circuits.tune(&[hop], &plan.routes, &mut tunings);
-                for tuning in tunings.iter().filter(|tuning| !tuning.is_fixed) {
+                let tuning = circuits.tuning(&hop, &plan.routes);
+                if !tuning.is_fixed {
                     let ends = (hop.from, hop.to);
                     first.entry(tuning.transmitter.pool).or_insert(ends);
                     last.insert(tuning.transmitter.pool, ends);
