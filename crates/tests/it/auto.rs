@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::planner::{self, LeftOut, Planned, PlannerError};
+use opticoll::plan::Plan;
+use opticoll::planner::{self, LeftOut, Planned, PlannerError, PlanningTask};
 use opticoll::simulate;
 use opticoll::simulate::fluid::StartRule;
 use opticoll::simulate::{Policy, TimingModel};
@@ -311,4 +312,59 @@ fn what_algorithms_refuse_leaves_others_to_choose_from() {
     let mut refused = planned.candidates.iter();
     let chain = refused.find(|one| one.name == "chain").unwrap();
     assert!(matches!(chain.left_out, Some(LeftOut::Refused(_))));
+}
+
+#[test]
+fn a_condition_leaves_the_fastest_of_the_plans_that_meet_it() {
+    let method = TimingModel::default();
+    let size = Bytes::new(1 << 16);
+    let spec = "auto:effort=full";
+    for (fabric, kind) in [
+        ("wdm_ring:ranks=8,wavelengths=2", CollectiveKind::AllGather),
+        ("dgx_h100:boxes=2", CollectiveKind::AllReduce),
+        ("crossbar:ranks=8", CollectiveKind::Broadcast),
+    ] {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(kind, fabric.ranks()).unwrap();
+        let free = proved_plan(spec, &fabric, collective, size, &method);
+        let fastest = free.candidates[0].name.as_str();
+        let ask = |spec: &str, condition: &dyn Fn(&Plan) -> Result<(), String>| {
+            let task = PlanningTask {
+                fabric: &fabric,
+                collective,
+                size: Some(size),
+                method: &method,
+                assignment: "auto",
+                watch: &|_| {},
+                condition: Some(condition),
+            };
+            planner::plan_task(&spec.parse().unwrap(), &task)
+        };
+        let is_other = |plan: &Plan| {
+            // The plans of which a candidate consists are not tested.
+            let tested = plan.schedule.collective;
+            assert_eq!((tested.kind(), tested.ranks()), (kind, fabric.ranks()));
+            match plan.algorithm == fastest {
+                true => Err("this one not".to_owned()),
+                false => Ok(()),
+            }
+        };
+        let next = ask(spec, &is_other).unwrap();
+        assert_eq!(verify(&next.plan), []);
+        let time = |plan: &Plan| simulate::run(plan, size, &method).unwrap().time;
+        let names = free.candidates.iter().map(|one| one.name.as_str());
+        let others = names.filter(|&name| name != fastest).filter_map(|name| {
+            let planned = planner::plan(&name.parse().unwrap(), &fabric, collective, size, &method);
+            let plan = planned.ok()?.plan;
+            (plan.algorithm != fastest).then(|| time(&plan))
+        });
+        assert_eq!(Some(time(&next.plan)), others.min(), "{fabric}");
+        let left = next.candidates.iter().find(|one| one.name == fastest);
+        let reason = left.and_then(|one| one.left_out.as_ref());
+        assert_eq!(reason.unwrap().to_string(), "this one not");
+        // What is named is not chosen, so the condition does not apply.
+        assert_eq!(ask(fastest, &is_other).unwrap().plan.algorithm, fastest);
+        let none = ask(spec, &|plan| Err(plan.algorithm.clone())).err();
+        assert_eq!(none, Some(PlannerError::Unmet(fastest.to_owned())));
+    }
 }
