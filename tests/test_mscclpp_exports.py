@@ -44,7 +44,7 @@ def test_plans_of_auto_are_exported_proved_and_run(
 
 
 def test_the_fastest_plan_that_fits_is_exported(run: Run, tmp_path: Path) -> None:
-    collective, fabric, size = TESTED[0]
+    collective, fabric, size = TESTED[1]
     path = tmp_path / "auto.mscclpp.json"
     asked = (collective, "--fabric", fabric, "--size", size)
     finished = run("export", *asked, "--output", path, "--json")
@@ -63,7 +63,7 @@ def test_the_fastest_plan_that_fits_is_exported(run: Run, tmp_path: Path) -> Non
 
     times = {name: time_of(name) for name, *_ in fastest.candidates}
     fitting = [time for time in times.values() if time is not None]
-    assert len(fitting) > 10
+    assert len(fitting) > 2
     assert time_of(chosen) == min(fitting)
 
 
