@@ -96,3 +96,23 @@ def test_passes_beside_each_other_store_more_activations() -> None:
     beside = opticoll.train(EXPERTS, FABRIC, **given, overlap_experts=True)
     assert plain.memory.activations_bytes is not None
     assert beside.memory.activations_bytes == 4 * plain.memory.activations_bytes
+
+
+def test_passes_beside_each_other_share_the_network_among_replicas_fairly() -> None:
+    # Parameters of both passes are gathered, and gradients of the backward pass are reduced, in the
+    # order of the units, so that no collective waits for those of the whole other pass.
+    given: dict[str, Any] = {
+        "batch": 4,
+        "micro_batches": 4,
+        "device": "h100",
+        "expert_parallel": 2,
+        "expert_skew": "rotating",
+        "sharded": 3,
+        "contention": "none",
+        "collectives": dict.fromkeys(("all_gather", "reduce_scatter"), "ring"),
+    }
+    model = "moe:layers=8,width=1024,experts=8,top_k=2,sequence=1024"
+    fabric = "crossbar:ranks=4,rate=1600Gb/s,latency=1us"
+    plain = opticoll.train(model, fabric, **given)
+    beside = opticoll.train(model, fabric, **given, overlap_experts=True)
+    assert beside.iteration_s < plain.iteration_s

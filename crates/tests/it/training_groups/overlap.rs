@@ -202,6 +202,26 @@ fn parameters_are_gathered_as_many_units_ahead_as_asked() {
 }
 
 #[test]
+fn the_first_parameters_are_gathered_while_a_stage_waits_for_activations() {
+    let (gather, forward, backward) = (3_000, 2_000, 9_000);
+    for sharding in [Sharding::Optimizer, Sharding::Parameters] {
+        let layers = [layer(0, forward, backward, &[1000])];
+        let mut training = alike(groups(1, 2, 1, 2), &layers, 0);
+        // No gradients, whose collectives use the same stream.
+        training
+            .stages
+            .iter_mut()
+            .for_each(|stage| stage.dense.clear());
+        training.sharding = sharding;
+        training.practice.prefetch = Some(1);
+        let found = timed(&training, |kind| kind.map_or(0, |_| gather));
+        // The first stage gathers before it computes. The second stage has gathered when the
+        // activations arrive, and has gathered again when its backward pass begins.
+        assert_eq!(found.time.ps(), gather + 2 * forward + 2 * backward);
+    }
+}
+
+#[test]
 fn prefetch_of_a_sharded_optimizer_moves_no_more_bytes() {
     let layers = [layer(0, 10, 20, &[4000]), layer(1, 10, 20, &[8000])];
     let mut training = alike(groups(1, 1, 1, 4), &layers, 0);

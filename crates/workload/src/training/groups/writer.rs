@@ -179,18 +179,32 @@ impl<'a> RankWriter<'a> {
         let order = gather::Order::new(self, &schedule);
         for (number, passes) in schedule.into_iter().enumerate() {
             // Passes that run beside each other share the device, which computes what is ready
-            // first. Each waits for its own exchanges only.
-            let before = self.device;
-            let mut ends = Vec::new();
-            for (pass, units) in passes.iter().zip(order.units(number)) {
-                self.device = before;
+            // first. Each waits for its own exchanges only. Collectives among replicas keep the
+            // order in which they are written, so passes take turns, unit by unit.
+            let units = order.units(number);
+            let mut ends = vec![self.device; passes.len()];
+            for (pass, (units, end)) in passes.iter().zip(units.iter().zip(&mut ends)) {
+                self.device = *end;
+                // Gathering does not wait for activations.
+                let first = units.first().and_then(|(_, turn)| *turn);
+                self.gather(&order, first, passes.len())?;
                 self.receive(*pass)?;
-                for (unit, turn) in units {
-                    let gathered = self.gather(&order, *turn)?;
-                    self.unit(*pass, *unit, gathered)?;
+                *end = self.device;
+            }
+            for place in 0..units.iter().map(Vec::len).max().unwrap_or(0) {
+                for (pass, (units, end)) in passes.iter().zip(units.iter().zip(&mut ends)) {
+                    if let Some((unit, turn)) = units.get(place) {
+                        self.device = *end;
+                        let gathered = self.gather(&order, *turn, passes.len())?;
+                        self.unit(*pass, *unit, gathered)?;
+                        *end = self.device;
+                    }
                 }
+            }
+            for (pass, end) in passes.iter().zip(&mut ends) {
+                self.device = *end;
                 self.send(*pass)?;
-                ends.push(self.device);
+                *end = self.device;
             }
             if ends.len() > 1 {
                 self.device = Some(self.push(work(Time::ZERO, WAITS), ends, Role::Nothing));

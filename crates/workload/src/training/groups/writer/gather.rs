@@ -1,11 +1,12 @@
 //! Gathering of sharded parameters.
 //!
 //! Parameters are gathered unit by unit, in the order in which units run. With N units ahead
-//! (prefetch), the all_gather of a unit starts together with the unit N places before it. If
-//! parameters are sharded, every unit of every pass needs them. If only the optimizer's state or
-//! gradients are sharded, parameters are gathered once: after the optimizer's step or, with
-//! prefetch, before the first forward pass of each unit in the next iteration. In a steady sequence
-//! of iterations, the latter takes place at the start of every iteration.
+//! (prefetch), the all_gather of a unit starts together with the unit N places before it in the
+//! same pass. The first all_gathers of a pass start before its activations arrive. If parameters
+//! are sharded, every unit of every pass needs them. If only the optimizer's state or gradients are
+//! sharded, parameters are gathered once: after the optimizer's step or, with prefetch, before the
+//! first forward pass of each unit in the next iteration. In a steady sequence of iterations, the
+//! latter takes place at the start of every iteration.
 
 use super::super::super::TrainingError;
 use super::super::super::buckets::Bucket;
@@ -85,16 +86,18 @@ impl RankWriter<'_> {
     }
 
     /// Starts the all_gathers of the unit at place `turn` of the order of gathers, and of the units
-    /// ahead, unless they have started. Returns the event for which the unit waits.
+    /// ahead in each of `passes` passes beside each other, unless they have started. Returns the
+    /// event for which the unit waits.
     pub(super) fn gather(
         &mut self,
         order: &Order,
         turn: Option<usize>,
+        passes: usize,
     ) -> Result<Option<u32>, TrainingError> {
         let Some(turn) = turn else {
             return Ok(None);
         };
-        let ahead = self.training.practice.prefetch.unwrap_or(1) as usize;
+        let ahead = self.training.practice.prefetch.unwrap_or(1) as usize * passes;
         while self.gathered.len() <= turn + ahead {
             let Some(&unit) = order.gathers.get(self.gathered.len()) else {
                 break;
