@@ -6,6 +6,7 @@ mod device_memory;
 mod experts;
 mod large;
 mod overlap;
+mod placement;
 mod practice;
 
 use std::collections::BTreeMap;

@@ -2,9 +2,6 @@
 
 use super::*;
 use opticoll::workload::training::TransformerShape;
-use opticoll::workload::training::experts::placement::{
-    Instance, copies, divided as divided_tokens, longest_first, lower_bound,
-};
 use opticoll::workload::training::experts::{
     LoadRequest, MILLION, Placement, SourceWeights, skews,
 };
@@ -242,122 +239,8 @@ fn ragged_sources_send_fewer_tokens_and_idle_experts_receive_none() {
     }
 }
 
-/// The most tokens of a rank in the best placement, by trying all placements.
-fn best(loads: &[u128], ranks: usize, room: usize) -> u128 {
-    fn place(loads: &[u128], sums: &mut [(u128, usize)], room: usize) -> u128 {
-        let Some((first, rest)) = loads.split_first() else {
-            return sums.iter().map(|(sum, _)| *sum).max().unwrap();
-        };
-        let mut least = u128::MAX;
-        for rank in 0..sums.len() {
-            if sums[rank].1 < room {
-                sums[rank].0 += first;
-                sums[rank].1 += 1;
-                least = least.min(place(rest, sums, room));
-                sums[rank].0 -= first;
-                sums[rank].1 -= 1;
-            }
-        }
-        least
-    }
-    place(loads, &mut vec![(0, 0); ranks], room)
-}
-
-/// The least maximum of tokens per copy, by trying all numbers of copies.
-fn best_copies(loads: &[u128], further: u64, most: u64) -> f64 {
-    let Some((first, rest)) = loads.split_first() else {
-        return 0.0;
-    };
-    let options = (0..=further.min(most - 1)).map(|more| {
-        let each = *first as f64 / (more + 1) as f64;
-        each.max(best_copies(rest, further - more, most))
-    });
-    options.fold(f64::INFINITY, f64::min)
-}
-
-fn placed(loads: &[u128], ranks: usize, room: usize) -> u128 {
-    let instance = |(expert, &load)| Instance {
-        expert,
-        load,
-        rank: None,
-    };
-    let instances: Vec<Instance> = loads.iter().enumerate().map(instance).collect();
-    let mut sums = vec![0; ranks];
-    for (rank, load) in longest_first(&instances, ranks, room).iter().zip(loads) {
-        sums[*rank] += load;
-    }
-    sums.into_iter().max().unwrap()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-
-    #[test]
-    fn longest_first_is_within_a_third_of_the_best(
-        loads in prop::collection::vec(0u128..100, 1..8),
-        ranks in 1usize..4,
-    ) {
-        let best_load = best(&loads, ranks, loads.len());
-        let found = placed(&loads, ranks, loads.len());
-        // Graham 1969: 4/3 - 1 / (3 E).
-        prop_assert!(3 * ranks as u128 * found <= (4 * ranks as u128 - 1) * best_load);
-        prop_assert!(lower_bound(&loads, &vec![1; loads.len()], ranks) <= best_load);
-    }
-
-    #[test]
-    fn ranks_with_room_for_few_experts_stay_above_the_bound(
-        loads in prop::collection::vec(0u128..100, 1..8),
-        ranks in 1usize..4,
-    ) {
-        let room = loads.len().div_ceil(ranks);
-        let (best_load, found) = (best(&loads, ranks, room), placed(&loads, ranks, room));
-        let bound = lower_bound(&loads, &vec![1; loads.len()], ranks);
-        prop_assert!(bound <= best_load && best_load <= found);
-    }
-
-    #[test]
-    fn copies_minimize_the_most_tokens_of_a_copy(
-        loads in prop::collection::vec(0u128..100, 1..6),
-        further in 0u64..6,
-        most in 2u64..4,
-    ) {
-        let counts = copies(&loads, further, most);
-        let found = loads.iter().zip(&counts).map(|(load, count)| *load as f64 / *count as f64);
-        let found = found.fold(0.0, f64::max);
-        prop_assert!((found - best_copies(&loads, further, most)).abs() < 1e-9);
-        prop_assert!(counts.iter().all(|count| (1..=most).contains(count)));
-    }
-
-    #[test]
-    fn tokens_divide_among_copies_in_the_best_way(
-        experts in prop::collection::vec(
-            (0u128..1000, prop::collection::vec(0usize..4, 1..4)),
-            1..7,
-        ),
-    ) {
-        let ranks = 4;
-        let (loads, hosts): (Vec<u128>, Vec<Vec<usize>>) = experts.into_iter().unzip();
-        let mut sums = vec![0; ranks];
-        for (expert, shares) in divided_tokens(&loads, &hosts, ranks).iter().enumerate() {
-            prop_assert_eq!(shares.iter().sum::<u128>(), loads[expert]);
-            for (rank, share) in hosts[expert].iter().zip(shares) {
-                sums[*rank] += share;
-            }
-        }
-        // A set of ranks computes for all experts that have copies on these ranks only. By the
-        // theorem of maximum flow and minimum cut, one of these sets determines the best maximum.
-        let best = (1..1usize << ranks).map(|set| {
-            let inside = |hosts: &&Vec<usize>| hosts.iter().all(|rank| set >> rank & 1 == 1);
-            let all = hosts.iter().zip(&loads).filter(|(hosts, _)| inside(hosts));
-            all.map(|(_, load)| *load as f64).sum::<f64>() / f64::from(set.count_ones())
-        });
-        let best = best.fold(0.0, f64::max);
-        let most = *sums.iter().max().unwrap() as f64;
-        // Whole tokens: each expert may round up.
-        prop_assert!(best <= most && most <= best + loads.len() as f64, "{} {}", best, most);
-        let counts: Vec<u64> = hosts.iter().map(|hosts| hosts.len() as u64).collect();
-        prop_assert!(lower_bound(&loads, &counts, ranks) as f64 <= most);
-    }
 
     #[test]
     fn copies_chunks_and_placement_lose_no_token(

@@ -15,7 +15,6 @@ pub mod skews;
 
 use super::TrainingError;
 use super::transformer::TransformerShape;
-use placement::Instance;
 
 /// Divisor of [`SourceWeights::tokens`].
 pub const MILLION: u64 = 1_000_000;
@@ -358,25 +357,18 @@ impl ExpertLoads {
 /// Returns the ranks of the copies of each expert. `sums` contains the assignments of each expert.
 fn hosts(sums: &[u128], request: &LoadRequest<'_>) -> Vec<Vec<usize>> {
     let ranks = request.ranks as usize;
-    let room = (sums.len() + request.copies as usize).div_ceil(ranks);
     let copies = placement::copies(sums, request.copies, request.ranks.into());
-    let mut instances = Vec::new();
-    for (expert, (sum, copies)) in sums.iter().zip(copies).enumerate() {
-        for copy in 0..copies {
-            instances.push(Instance {
-                expert,
-                load: sum / u128::from(copies),
-                rank: (copy == 0 && request.placement == Placement::Order)
-                    .then_some(expert * ranks / sums.len()),
-            });
-        }
-    }
-    let mut hosts = vec![Vec::new(); sums.len()];
-    let placed = placement::longest_first(&instances, ranks, room);
-    for (instance, rank) in instances.iter().zip(placed) {
-        hosts[instance.expert].push(rank);
-    }
-    hosts
+    let in_order = |expert: usize| match request.placement {
+        Placement::Order => Some(expert * ranks / sums.len()),
+        Placement::Load => None,
+    };
+    let given: Vec<Option<usize>> = (0..sums.len()).map(in_order).collect();
+    placement::hosts(sums, &copies, &given, ranks, room(&copies, ranks))
+}
+
+/// Returns the maximum number of copies of experts on a rank.
+fn room(copies: &[u64], ranks: usize) -> usize {
+    copies.iter().sum::<u64>().div_ceil(ranks as u64) as usize
 }
 
 /// Returns the exchange for the assignments `sources`, indexed by source and expert. `hosts`
@@ -397,7 +389,7 @@ fn exchange(sources: &[Vec<u64>], hosts: &[Vec<usize>], ranks: usize) -> Exchang
     let counts: Vec<u64> = hosts.iter().map(|hosts| hosts.len() as u64).collect();
     Exchange {
         between,
-        least: placement::lower_bound(&sums, &counts, ranks),
+        least: placement::lower_bound(&sums, &counts, ranks, room(&counts, ranks)),
     }
 }
 
