@@ -6,8 +6,8 @@ pub(crate) mod time_reversal;
 
 use opticoll_plan::schedule::{Claims, Schedule};
 
-/// Maximum number of pieces, stripes, chunks or trees that an option accepts, which bounds the memory
-/// of a plan.
+/// Maximum number of pieces, stripes, chunks or trees that an option accepts, which bounds the
+/// memory of a plan.
 pub(crate) const MAX_PARTS: u32 = 4096;
 
 /// Maximum number of transfers of the plans that a planner builds and simulates in a search of its
