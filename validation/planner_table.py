@@ -48,7 +48,7 @@ direction. One lightpath carries one block in a step.
 | column | meaning |
 |---|---|
 | lower bound | least number of steps of any plan |
-| bound by | the bound: `relay_tree`, `receive` or `growth` ([proofs](relay-trees.md)) |
+| bound by | the bound: `relay_tree`, `receive`, `spread` or `growth` ([proofs](relay-trees.md)) |
 | relay tree | steps of the relay-tree plan |
 | gap | excess of the relay-tree plan over the lower bound |
 | OpTree, formula | the paper's Theorem 1 at its best number of stages. The formula rounds the sum of its stages, not each stage, so it can be below the bound. For two fibres it is computed with 2w wavelengths. |
