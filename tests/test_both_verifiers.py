@@ -30,6 +30,7 @@ PLANS = [
     *((kind, "binomial", STAR) for kind in ("reduce", "scatter")),
     ("all_gather", "per_rail", f"{SERVERS}outside=circuit_switch/ports=2"),
     ("all_reduce", "per_rail:outside=ring", f"{SERVERS}outside=wdm_ring/wavelengths=2"),
+    ("broadcast", "per_rail", f"{SERVERS}outside=wdm_line/wavelengths=3"),
     ("all_to_all", "per_rail", f"{SERVERS}outside=circuit_switch/planes=2/ports=2"),
     ("all_gather", "ring", f"{SERVERS}outside=wdm_ring/wavelengths=4,layout=flat"),
     ("all_gather", "ring", "lightpath_grid:ranks=5,ports=1"),

@@ -597,7 +597,7 @@ fn a_plan_needs_no_setup_after_one_that_ends_with_its_first_circuits() {
     assert_eq!(found(1, &planned), expected);
     // The circuits of the first plan are among those of the second.
     let planned = [
-        (AllGather, "static:topology=shifts,shifts=1"),
+        (AllGather, "static:topology=shifts,shifts=1,parallel=1"),
         (AllGather, "static:topology=shifts,shifts=1+2"),
     ];
     assert_eq!(found(2, &planned), [(0, 1)]);

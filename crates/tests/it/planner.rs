@@ -244,9 +244,9 @@ fn named_plan(kind: CollectiveKind, spec: &str, fabric: &str, size: &str, policy
 
 #[test]
 fn auto_is_never_slower_than_a_named_algorithm() {
-    let rings = [(24, 4), (128, 16)];
+    let rings = [(16, 2), (24, 4)];
     let policies = [Policy::EveryStep, Policy::OnChange, Policy::Free];
-    let sizes = ["1KiB", "64KiB", "1MiB", "64MiB", "1GiB"];
+    let sizes = ["1KiB", "1MiB", "64MiB"];
     let cases = iproduct!(rings, CollectiveKind::ALL, policies, sizes);
     for ((ranks, wavelengths), kind, policy, size) in some_of(cases, 11) {
         let fabric = &format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");

@@ -45,9 +45,15 @@ impl<'a> Statement<'a> {
         (room, limit): (u64, u64),
     ) -> Result<Statement<'a>, PlanTextError> {
         let (base, light, relays) = read_lightpath(plan, slot, action, words)?;
+        // Packets within servers take no route of light.
+        let side = plan
+            .fabric
+            .circuits()
+            .and_then(|circuits| circuits.side_network());
+        let is_packet = side.is_some_and(|(packet, _)| packet == base.light);
         let route = match plan.fabric.routed_links() {
-            Some(_) => read_route(words)?,
-            None => None,
+            Some(_) if !is_packet => read_route(words)?,
+            _ => None,
         };
         let repetitions = read_repetitions(plan, slot, words, (room, limit))?;
         if !(relays.is_empty() || repetitions.is_empty()) {
