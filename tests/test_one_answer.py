@@ -477,6 +477,7 @@ UNSTATED = {
     "--overlap-tensor": "a flag",
     "--overlap-experts": "a flag",
     "--prefetch": "of sharded parameters",
+    "--device": "of the fabric's servers",
     "--device-memory": "of the device",
     "--sizes": "stands in place of --size",
     "--per": "no table",

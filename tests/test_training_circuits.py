@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,49 @@ def test_circuits_are_set_up_once_between_tensor_groups_and_replicas() -> None:
 
 def test_stages_and_tensor_groups_take_turns_with_the_ports() -> None:
     # On the way: to the second stage, tensor groups there, back to the first stage, tensor groups.
-    options: dict[str, Any] = {"tensor_parallel": 2, "pipeline_parallel": 2, "micro_batches": 1}
+    options: dict[str, Any] = {
+        "tensor_parallel": 2,
+        "pipeline_parallel": 2,
+        "micro_batches": 1,
+    }
     without, _ = groups_on(switch(4, setup="0s"), **options)
     time, groups = groups_on(switch(4), **options)
     assert groups.setups == 2
     assert time == pytest.approx(without + 4 * SETUP, abs=1e-9)
+
+
+def test_two_stages_need_no_setup() -> None:
+    # Each rank sends to the other only.
+    options: dict[str, Any] = {"pipeline_parallel": 2, "micro_batches": 8, "batch": 8}
+    _, groups = groups_on(switch(2), **options)
+    assert groups.setups == 0
+
+
+@pytest.mark.parametrize(("stages", "batches"), [(3, 8), (4, 8)])
+def test_a_middle_stage_changes_its_output_as_one_forward_one_backward_asks(
+    stages: int, batches: int
+) -> None:
+    options: dict[str, Any] = {
+        "pipeline_parallel": stages,
+        "micro_batches": batches,
+        "batch": batches,
+    }
+    model = f"gpt:layers={stages},width=1024,heads=8,context=512,vocabulary=1024"
+    setup_s = 10e-3
+    time, groups = groups_on(switch(stages, setup="10ms"), model, **options)
+
+    def changes(stage: int) -> int:
+        """Returns how often the output of a stage changes between its two neighbours."""
+        warm = min(stages - 1 - stage, batches)
+        order = ["forward"] * warm
+        for _ in range(batches - warm):
+            order += ["forward", "backward"]
+        order += ["backward"] * warm
+        return sum(before != after for before, after in pairwise(order))
+
+    most = max(changes(stage) for stage in range(1, stages - 1))
+    assert groups.setups >= most
+    assert time >= most * setup_s
 
 
 @pytest.mark.parametrize("fabric", [switch(4), "passive_star:ranks=4,wavelengths=4"])
@@ -76,7 +115,7 @@ def test_groups_within_servers_have_ports_of_their_own() -> None:
         times[one.group] += one.count * one.time_s
     assert max(times.values()) <= time < sum(times.values())
     assert groups.setups == 0
-    with pytest.raises(UsageError, match="without servers"):
+    with pytest.raises(UsageError, match="not supported on servers"):
         groups_on(servers, reconfigure="never", **options)
 
 
@@ -93,7 +132,7 @@ def test_kinds_of_groups_hold_ports_for_the_whole_iteration() -> None:
         # Two ranks exchange their vectors or activations.
         assert one.time_s == pytest.approx(one.size_bytes / RATE, rel=1e-3)
         assert one.reconfiguration_s == 0
-    with pytest.raises(UsageError, match=r"a port for each kind .* the switch has 2; take ports=3"):
+    with pytest.raises(UsageError, match=r"a port for each kind .* and has 2; take ports=3"):
         groups_on(switch(8, ports=2), **options)
 
 

@@ -31,13 +31,13 @@ FABRICS = {
     "lightpaths, 10 us": ("lightpath_grid:ranks=64,ports=8,rate=100Gb/s,latency=500ns,setup=5us"),
     "OCS, 1.2 ms": "circuit_switch:ranks=64,latency=500ns,reconfiguration=1200us",
     "OCS, 10 us": "circuit_switch:ranks=64,latency=500ns,reconfiguration=10us",
-    "OCS, lasting circuits": "circuit_switch:ranks=64,ports=2,rate=400Gb/s,latency=500ns",
+    "OCS, static circuits": "circuit_switch:ranks=64,ports=2,rate=400Gb/s,latency=500ns",
     "fat tree": "fat_tree:down=8x8,up=1x8,rate=100GB/s,latency=500ns",
     "torus": "torus:dims=8x8,rate=25GB/s,latency=500ns",
 }
 """By the name in the table."""
 
-LASTING = "OCS, lasting circuits"
+STATIC = "OCS, static circuits"
 """Fabric whose circuits are set up once, before training."""
 
 WORKLOADS: dict[str, dict[str, Any]] = {
@@ -70,9 +70,9 @@ REMARKS = """\
 How to read the table:
 
 - In the rows `OCS, 1.2 ms` and `OCS, 10 us`, circuits are set up for each collective. In the row
-  `OCS, lasting circuits`, they are set up once, before training, and each kind of group has ports
+  `OCS, static circuits`, they are set up once, before training, and each kind of group has ports
   of its own ([never
-  reconfigured](training.md#circuits-for-each-collective-or-for-the-whole-iteration)).
+  reconfigured](training.md#set-up-circuits-for-each-collective-or-once)).
 - In the row `lightpaths, 5 ms`, a setup takes 5 ms and a teardown takes 5 ms, as in [the
   paper](obs-grid.md). In the row `lightpaths, 10 us`, a setup takes 5 us and a teardown takes 5 us.
 - The load of the experts is skewed. The devices of popular experts compute longer, and on every
@@ -85,7 +85,7 @@ What follows:
 - GPT waits for a third of an iteration or more on every fabric, because nothing hides the
   exchanges of tensor parallelism. An OCS of 10 us is about as fast as the fat tree. An OCS of 1.2
   ms takes 1.11 times as long: its circuits change only where gradients interrupt the exchanges of
-  tensor groups. With lasting circuits, tensor groups have one of the two ports, and an iteration
+  tensor groups. With static circuits, tensor groups have one of the two ports, and an iteration
   takes 1.36 times as long. On the WDM ring, the WSS grid and the torus, groups share links or tune
   lasers often.
 - Experts wait for most of an iteration on every fabric, because of the skew of their load.
@@ -112,7 +112,7 @@ def cell(workload: str, fabric: str) -> Cell:
     """Plans, verifies and times an iteration."""
     machine = opticoll.Fabric(FABRICS[fabric])
     assert machine.injection_bandwidth == INJECTION, fabric
-    asked = WORKLOADS[workload] | ({"reconfigure": "never"} if fabric == LASTING else {})
+    asked = WORKLOADS[workload] | ({"reconfigure": "never"} if fabric == STATIC else {})
     row = opticoll.train(asked.pop("model"), machine, **asked)
     assert row.verified, f"{workload} on {fabric}"
     return Cell(workload, fabric, row.iteration_s, row.compute_s)
@@ -179,7 +179,7 @@ def page(made: list[Cell]) -> str:
 |---|---|
 {fabrics}
 
-| workload | command, with `--fabric`, and `--reconfigure never` for lasting circuits |
+| workload | command, with `--fabric`, and `--reconfigure never` for static circuits |
 |---|---|
 {workloads}
 

@@ -478,6 +478,11 @@ class Fabric:
         ports of a switch, or None; and the number of parts.
         """
     @property
+    def circuit_ports(self) -> int | None:
+        """The number of ports of a rank on the `circuit_switch` that joins the ranks, or of a server on
+        the one that joins servers; None without such a switch.
+        """
+    @property
     def drawing(self) -> Drawing:
         """The positions at which figures draw the parts of the fabric: a dictionary with some of these
         entries.
@@ -527,6 +532,9 @@ class Fabric:
         >>> fabric.ranks, fabric.link_rates
         (2, [100000000000, 100000000000, 40000000000, 40000000000])
         """
+    @property
+    def group_size(self) -> int | None:
+        """The number of consecutive ranks of a server or group; None if ranks form no groups."""
     @property
     def idle_ranks(self) -> int:
         """The number of vertices, directly after the ranks, that are ranks of the whole fabric, but
@@ -870,15 +878,17 @@ class GroupedTraining:
         self,
         times_ps: list[int],
         port_sets: list[int] | None = None,
-        changes: list[tuple[int, int]] = ...,
+        plans: list[Plan | None] = ...,
+        ports: int = 1,
         setup_ps: int = 0,
     ) -> Outcome:
         """Simulates an iteration in which the collectives of `made_of` take the given picoseconds.
 
-        `port_sets` has the number of the ports that each collective uses. On the same ports of a
-        rank, collectives run one after another. `changes` are pairs of indices of collectives: if
-        the second directly follows the first on the same ports, it takes `setup_ps` picoseconds
-        longer. With None, collectives of different kinds of groups do not wait for each other.
+        `port_sets` has, for each collective, the index of its set of ports. The collectives of a
+        rank with the same set run one after another. With None, collectives of different kinds of
+        groups do not wait for each other. `plans` are the plans of the collectives on a circuit
+        switch with `ports` ports of a rank. If the circuits with which a plan starts are not up, its
+        collective takes `setup_ps` picoseconds longer.
         """
 
 @final
@@ -2672,14 +2682,6 @@ def call_names() -> list[str]:
 def carries_messages(fabric: Fabric, **settings: Unpack[Settings]) -> bool:
     """Returns whether the simulator of a fabric can time single messages, as programs send them."""
 
-def changes_between(
-    plans: list[Plan], fabric: Fabric, policy: str
-) -> tuple[list[tuple[int, int]], int]:
-    """Returns the pairs of plans (by index) between which circuits are set up if the second plan
-    follows the first on the same ports, and the time of a setup in picoseconds. Returns no time if
-    `policy` charges no setup, or if the time of a plan contains it.
-    """
-
 def check_algorithm(collective: str, name: str) -> None:
     """Checks that an algorithm of a collective has this name."""
 
@@ -2693,6 +2695,9 @@ def check_bursts(fabric: str, settings: dict[str, str]) -> str:
 
 def check_settings(**settings: Unpack[Settings]) -> None:
     """Checks that settings are valid for at least one plan."""
+
+def circuits_agree(plans: list[Plan]) -> bool:
+    """Returns whether all circuits of the plans can be up at the same time."""
 
 def collective_cost(plan: Plan, size_bytes: int, **settings: Unpack[Settings]) -> CollectiveCost:
     """Simulates a verified plan, and returns the cost of its collective."""
@@ -3145,6 +3150,11 @@ def time_bounds(
     witness of trees of lightpaths has the number of slots, the links of all trees, and the number
     of trees. With a demand over circuits, the list contains the bound `direct`, which applies only
     to plans without relays.
+    """
+
+def uncharged_setup_ps(fabric: Fabric, policy: str) -> int:
+    """Returns the picoseconds of a setup of circuits between two plans; 0 if `policy` charges no setup,
+    or if the time of each plan contains its first setup.
     """
 
 def unite(

@@ -88,7 +88,7 @@ impl Capacities {
     }
 
     /// Returns the pairs of [`Capacities::demands`] in bytes, for an all_to_all with a demand.
-    fn of_demand(&self, collective: &Collective, size: Bytes) -> Vec<(u128, u128)> {
+    fn demand_counts(&self, collective: &Collective, size: Bytes) -> Vec<(u128, u128)> {
         let [sent, received] =
             bytes_over_borders(collective, size, collective.ranks(), |rank| rank);
         let most = |bytes: &[u128]| bytes.iter().copied().max().unwrap_or(0);
@@ -177,7 +177,7 @@ pub fn best(
     let mut sending = Time::ZERO;
     let capacities = Capacities::of(star);
     let amounts = match collective.demand() {
-        Some(_) => capacities.of_demand(collective, size),
+        Some(_) => capacities.demand_counts(collective, size),
         None => capacities.demands(collective.kind(), unit),
     };
     for (bytes, at_once) in amounts {

@@ -23,9 +23,9 @@
 //!   for plans with few slots: **pieces** of a broadcast or reduce (`crate::pieces`),
 //!   **both_halves** of an all_reduce (`crate::both_halves`), and **hops** of an all_to_all, whose
 //!   blocks make more hops in few slots.
-//! - **A demand** (theorem G4). m is the number of bytes that the demand sends out of a rank, row or
-//!   column, or into it. In `growth` and `rounds`, 1 plus the greatest number of partners of a rank
-//!   replaces N: data of one rank reach so many ranks, or reach one rank from so many.
+//! - **A demand** (theorem G4). m is the number of bytes that the demand sends out of a rank, row
+//!   or column, or into it. In `growth` and `rounds`, N is replaced by 1 plus the greatest number
+//!   of ranks to which a rank sends data, or from which it receives data.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

@@ -317,7 +317,7 @@ impl From<Plan> for Planned {
     }
 }
 
-/// Function that returns why a finished plan must not be selected, in a sentence; `Ok` if it may.
+/// Condition on a finished plan: `Ok`, or a sentence with the reason why `auto` must not select it.
 pub type Condition<'a> = &'a dyn Fn(&Plan) -> Result<(), String>;
 
 /// A request for a plan of a collective on a fabric.

@@ -6,7 +6,9 @@ use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArrayMethods};
 use opticoll::bill::{Bill, BillLine, PartKind};
 use opticoll::fabric;
 use opticoll::fabric::Plane;
+use opticoll::family::circuit_switch::CircuitSwitch;
 use opticoll::family::custom::Custom;
+use opticoll::family::gpu_servers::ServersOnLight;
 use opticoll::network::Network;
 use opticoll::simulate;
 use opticoll::spec::{Role, Spec};
@@ -603,6 +605,15 @@ getters! { Fabric |self|
         let switches = network.ranks()..opticoll::network::vertices(network);
         switches.map(|vertex| network.switch_work(vertex).name()).collect()
     });
+    /// The number of ports of a rank on the `circuit_switch` that joins the ranks, or of a server
+    /// on the one that joins servers; None without such a switch.
+    circuit_ports: Option<u32> = {
+        let servers = self.fabric.downcast::<ServersOnLight>();
+        let joining = servers.map_or(&self.fabric, |servers| &servers.outside().fabric);
+        joining.downcast::<CircuitSwitch>().map(|switch| switch.ports)
+    };
+    /// The number of consecutive ranks of a server or group; None if ranks form no groups.
+    group_size: Option<u32> = self.fabric.group_size();
     /// The number of ports of each circuit switch; 0 if the fabric has no circuit switches.
     switch_ports: u32 = self.fabric.switches().map_or(0, |switches| switches.ports());
 }

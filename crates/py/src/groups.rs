@@ -6,7 +6,7 @@ use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
 use opticoll::planner;
 use opticoll::simulate::Simulator;
-use opticoll::simulate::circuit::succession;
+use opticoll::simulate::circuit::succession::{self, EndCircuits};
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::network::TransportModel;
 use opticoll::workload::training::device;
@@ -430,17 +430,19 @@ impl GroupedTraining {
 
     /// Simulates an iteration in which the collectives of `made_of` take the given picoseconds.
     ///
-    /// `port_sets` has the number of the ports that each collective uses. On the same ports of a
-    /// rank, collectives run one after another. `changes` are pairs of indices of collectives: if
-    /// the second directly follows the first on the same ports, it takes `setup_ps` picoseconds
-    /// longer. With None, collectives of different kinds of groups do not wait for each other.
-    #[pyo3(signature = (times_ps, port_sets = None, changes = Vec::new(), setup_ps = 0))]
+    /// `port_sets` has, for each collective, the index of its set of ports. The collectives of a
+    /// rank with the same set run one after another. With None, collectives of different kinds of
+    /// groups do not wait for each other. `plans` are the plans of the collectives on a circuit
+    /// switch with `ports` ports of a rank. If the circuits with which a plan starts are not up,
+    /// its collective takes `setup_ps` picoseconds longer.
+    #[pyo3(signature = (times_ps, port_sets = None, plans = Vec::new(), ports = 1, setup_ps = 0))]
     fn with_times(
         &self,
         py: Python<'_>,
         times_ps: Vec<u64>,
         port_sets: Option<Vec<usize>>,
-        changes: Vec<(usize, usize)>,
+        plans: Vec<Option<Bound<'_, Plan>>>,
+        ports: usize,
         setup_ps: u64,
     ) -> PyResult<Outcome> {
         let collectives = self.collectives()?;
@@ -450,11 +452,16 @@ impl GroupedTraining {
             return Err(TrainingError::new_err(problem));
         }
         let collectives: Vec<GroupCollective> = collectives.into_keys().collect();
-        let pair = |(before, next): (usize, usize)| (collectives[before], collectives[next]);
+        let plans = collectives.iter().zip(&plans);
+        let plans = plans.filter_map(|(collective, plan)| {
+            let plan = plan.as_ref()?.get().rows();
+            Some((*collective, EndCircuits::new(plan)))
+        });
         let ports = port_sets.map(|sets| SharedPorts {
             set_of: collectives.iter().copied().zip(sets).collect(),
+            circuits: plans.collect(),
+            ports,
             setup: Time::from_ps(setup_ps),
-            changes: changes.into_iter().map(pair).collect(),
         });
         let times = collectives.into_iter().zip(times_ps);
         let times = times
@@ -545,20 +552,20 @@ pub(crate) fn unite(
     Ok((Plan::from_core(united.plan), size, violations.collect()))
 }
 
-/// Returns the pairs of plans (by index) between which circuits are set up if the second plan
-/// follows the first on the same ports, and the time of a setup in picoseconds. Returns no time if
-/// `policy` charges no setup, or if the time of a plan contains it.
+/// Returns the picoseconds of a setup of circuits between two plans; 0 if `policy` charges no
+/// setup, or if the time of each plan contains its first setup.
 #[pyfunction]
-pub(crate) fn changes_between(
-    py: Python<'_>,
-    plans: Vec<Bound<'_, Plan>>,
-    fabric: &Fabric,
-    policy: &str,
-) -> PyResult<(Vec<(usize, usize)>, u64)> {
-    let setup = succession::free_setup(&fabric.fabric, policy.parse().or_raise()?).or_raise()?;
+pub(crate) fn uncharged_setup_ps(fabric: &Fabric, policy: &str) -> PyResult<u64> {
+    let policy = policy.parse().or_raise()?;
+    let setup = succession::uncharged_setup(&fabric.fabric, policy).or_raise()?;
+    Ok(setup.ps())
+}
+
+/// Returns whether all circuits of the plans can be up at the same time.
+#[pyfunction]
+pub(crate) fn circuits_agree(plans: Vec<Bound<'_, Plan>>) -> bool {
     let plans: Vec<_> = plans.iter().map(|plan| plan.get().rows()).collect();
-    let changes = interrupt::run(py, || succession::changes(&plans))?;
-    Ok((changes, setup.ps()))
+    succession::agree(&plans)
 }
 
 /// Returns whether the simulator of a fabric can time single messages, as programs send them.

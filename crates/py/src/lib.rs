@@ -73,7 +73,8 @@ mod _core {
     use crate::grid::{replan, simulate_tasks, task_conflicts};
     #[pymodule_export]
     use crate::groups::{
-        GroupedTraining, carries_messages, changes_between, expert_weights, unite,
+        GroupedTraining, carries_messages, circuits_agree, expert_weights, uncharged_setup_ps,
+        unite,
     };
     #[pymodule_export]
     use crate::interrupt::interrupt_all;

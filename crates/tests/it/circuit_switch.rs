@@ -5,13 +5,16 @@ mod forwarding;
 mod packet_network;
 mod wiring;
 
+use std::collections::BTreeMap;
+
+use itertools::iproduct;
 use opticoll::bounds::circuit_switch;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::circuit_switch::CircuitSwitch;
 use opticoll::plan::Plan;
 use opticoll::simulate;
-use opticoll::simulate::circuit::succession::changes;
+use opticoll::simulate::circuit::succession::{Direction, EndCircuits, RankPorts};
 use opticoll::simulate::{Paths, Policy, TimingModel};
 use opticoll::units::{Bytes, Time};
 
@@ -572,33 +575,46 @@ fn parts_of_a_reconfiguration_add_up() {
 
 #[test]
 fn a_plan_needs_no_setup_after_one_that_ends_with_its_first_circuits() {
-    let found = |ports: u32, planned: &[(CollectiveKind, &str)]| {
+    let plan = |ports: u32, kind, algorithm: &str| {
         let fabric = format!("ranks=4,ports={ports},reconfiguration=10us");
-        let plans: Vec<_> = planned
-            .iter()
-            .map(|(kind, name)| proved(*kind, name, &fabric, 1 << 20, Policy::AllStop))
-            .collect();
-        changes(&plans.iter().collect::<Vec<_>>())
+        EndCircuits::new(&proved(kind, algorithm, &fabric, 1 << 20, Policy::AllStop))
     };
-    let planned = [
-        (AllGather, "static:topology=shifts,shifts=1"),
-        (AllGather, "static:topology=shifts,shifts=3"),
-        // Partners at distance 2, 1, 1, 2.
-        (AllReduce, "halving_doubling:order=far"),
-        // Partners at distance 1, 2.
-        (AllGather, "recursive_doubling"),
+    // Whether circuits are set up before each plan of a sequence.
+    let setups = |ports: usize, sequence: &[&EndCircuits]| -> Vec<bool> {
+        let mut of_ranks = BTreeMap::<_, RankPorts>::new();
+        let pass = |circuits: &&EndCircuits| {
+            let ends = iproduct!(0..4, [Direction::Out, Direction::In]);
+            let used = ends.filter_map(|(rank, direction)| {
+                let next = circuits.rank_circuits(rank, direction)?;
+                let own = of_ranks.entry((rank, direction)).or_default();
+                Some(own.pass(next, ports))
+            });
+            used.fold(false, |any, own| any | own)
+        };
+        sequence.iter().map(pass).collect()
+    };
+    let one = plan(1, AllGather, "static:topology=shifts,shifts=1");
+    let three = plan(1, AllGather, "static:topology=shifts,shifts=3");
+    // Partners at distance 2, 1, 1, 2; and at distance 1, 2.
+    let far = plan(1, AllReduce, "halving_doubling:order=far");
+    let near = plan(1, AllGather, "recursive_doubling");
+    // Each rank sends to the root in turn, so the root starts with another circuit than it ends.
+    let gather = plan(1, CollectiveKind::Gather, "direct");
+    let cases: [(&[&EndCircuits], &[bool]); 5] = [
+        (&[&one, &one, &three, &one], &[false, false, true, true]),
+        (&[&far, &far], &[false, false]),
+        (&[&near, &near], &[false, true]),
+        (&[&near, &far, &near], &[false, false, true]),
+        (&[&gather, &gather], &[false, true]),
     ];
-    let pairs = (0..4).flat_map(|before| (0..4).map(move |next| (before, next)));
-    // The first three end with the circuits with which they start, and the last one with those
-    // with which the third starts.
-    let expected: Vec<_> = pairs
-        .filter(|pair| ![(0, 0), (1, 1), (2, 2), (3, 2)].contains(pair))
-        .collect();
-    assert_eq!(found(1, &planned), expected);
-    // The circuits of the first plan are among those of the second.
-    let planned = [
-        (AllGather, "static:topology=shifts,shifts=1,parallel=1"),
-        (AllGather, "static:topology=shifts,shifts=1+2"),
-    ];
-    assert_eq!(found(2, &planned), [(0, 1)]);
+    for (sequence, expected) in cases {
+        assert_eq!(setups(1, sequence), expected);
+    }
+    // A port that was not used before has its circuit from the beginning, and other circuits stay.
+    let one = plan(2, AllGather, "static:topology=shifts,shifts=1,parallel=1");
+    let both = plan(2, AllGather, "static:topology=shifts,shifts=1+2");
+    let three = plan(2, AllGather, "static:topology=shifts,shifts=3,parallel=1");
+    let sequence = [&one, &both, &one, &three, &one, &both];
+    let expected = [false, false, false, true, false, true];
+    assert_eq!(setups(2, &sequence), expected);
 }

@@ -1,14 +1,14 @@
 """Command `export`: writes a plan, a fabric or a comparison to a file for other programs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from opticoll import exports
 from opticoll._core import Fabric, Plan
-from opticoll.cli.arguments import Source, check_planned, obtain, refuse_given
+from opticoll.cli.arguments import Source, check_planned, names_file, obtain, refuse_given
 from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import WavelengthOption
 from opticoll.cli.runner import Command, File, on_command_line
@@ -106,7 +106,11 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[AnyRow]:
     if _protocol(parameters, form) is not None:
         steering = set_settings({**steering, "protocol": None})
     check_planned(parameters.source, None if form.sized else parameters.size, steering)
+    if form.name == "mscclpp" and "protocol" not in parameters.settings:
+        parameters = _with_simple_protocol(parameters)
     plan = _expressible(parameters, form, path, watch)
+    if form.name == "mscclpp":
+        watch.notes += _servers_of(plan.fabric)
     if verify_once(plan):
         watch.notes.append(
             "warning: the plan is violated (see `opticoll verify`); so is what is written"
@@ -116,7 +120,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[AnyRow]:
 
 
 def _expressible(parameters: Parameters, form: Format, path: Path, watch: Watch) -> Plan:
-    """Returns the plan to export: of `auto`, the fastest plan that the format can express.
+    """Returns the plan to export. If `auto` plans, this is the fastest that the format can express.
 
     A plan file, and the plan of an algorithm that is named, are returned as they are.
     """
@@ -143,13 +147,42 @@ def _expressible(parameters: Parameters, form: Format, path: Path, watch: Watch)
         # No plan fits. The file is not written, for the same reason.
         return plan
     (_, _, least_ps, _), (_, _, time_ps, _) = plan.candidates[0], other.candidates[0]
-    # `auto` had left this plan out if it is faster by a few permille.
+    # The second search may find a slightly faster plan that the first search did not build.
     if time_ps > least_ps:
         watch.notes.append(
             f"{other.algorithm} takes {human_time(time_ps)}; {plan.algorithm} takes "
             f"{human_time(least_ps)}, but does not fit: {reason}"
         )
     return other
+
+
+def _with_simple_protocol(parameters: Parameters) -> Parameters:
+    """Returns parameters with which `auto` times the protocol that is written by default."""
+    if parameters.fabric is None or names_file(parameters.source):
+        return parameters
+    if to_fabric(parameters.fabric).option("library") is None:
+        return parameters
+    return replace(parameters, method=replace(parameters.method, protocol="simple"))
+
+
+def _servers_of(fabric: Fabric) -> list[str]:
+    """Returns a note if the fabric states no servers.
+
+    Raises
+    ------
+    UsageError
+        Servers have different numbers of GPUs.
+    """
+    if fabric.group_size is not None or fabric.ranks == 1:
+        return []
+    if fabric.family == "gpu_servers":
+        raise UsageError(
+            "MSCCL++ needs servers with equal numbers of GPUs; plan on whole servers, such as "
+            "dgx_h100:boxes=2"
+        )
+    return [
+        f"the {fabric.ranks} ranks are written as GPUs of one server: the fabric has no servers"
+    ]
 
 
 def _protocol(parameters: Parameters, form: Format) -> str | None:

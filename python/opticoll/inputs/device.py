@@ -20,6 +20,21 @@ def device_on(fabric: Fabric, device: str | None) -> str:
     return device or fabric.accelerator or DEFAULT_DEVICE
 
 
+def unlisted_accelerator(fabric: Fabric, device: str | None) -> list[str]:
+    """Returns a warning if servers of GPUs compute as another device, since theirs is not listed.
+
+    >>> unlisted_accelerator(Fabric("mi250"), None)
+    ['no device is listed for the GPUs of mi250, so they compute as h100; choose one with --device']
+    """
+    if device is not None or fabric.family != "gpu_servers" or fabric.accelerator is not None:
+        return []
+    model = fabric.option("model")
+    return [
+        f"no device is listed for the GPUs of {model}, so they compute as {DEFAULT_DEVICE}; "
+        "choose one with --device"
+    ]
+
+
 def device_warnings(model: TrainingModel, device: str) -> list[str]:
     """Returns a warning if 8-bit floats of a device change no product of a model.
 

@@ -291,9 +291,9 @@ fn work(part: &Part, spread: &Spread) -> u64 {
 
 /// Returns the number of transfers whose simulation takes as long as all searches for one plan.
 ///
-/// In a step, a rank's logical link that has no chunk for the rank examines all chunks that its
-/// source has or that the rank lacks, on average a quarter of all chunks, and so may the other
-/// logical links into the rank, to which it would give its place.
+/// If a logical link has no chunk for its rank, the search examines all chunks that the source has
+/// or the rank lacks: a quarter of all chunks on average. The search then tries to exchange chunks
+/// with the other logical links into the rank, and may examine as many chunks for each of them.
 fn transfers_of_searches(part: &Part, spread: &Spread) -> u64 {
     let logical_links = &part.logical_links;
     let into = logical_links.all.len() as u64 / u64::from(logical_links.ranks);

@@ -25,7 +25,7 @@ use crate::{
 use graphs::{Graph, Topology};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
-use opticoll_base::spec::{OptionRecord, Spec, SpecError, whole_number};
+use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Time;
 use opticoll_fabric::fabric::{Fabric, Light};
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
@@ -106,45 +106,32 @@ fn plan(
     };
     let demand = problem.collective.demand();
     let topology = Topology::named(spec)?;
-    let parallel = parallel(spec, switch)?;
-    let mut graphs = Graph::all(switch, demand);
-    if let Some(topology) = topology {
-        let build = |parallel| Graph::new(&topology, parallel, switch, demand);
-        let built = match parallel {
-            Some(parallel) => build(parallel).map(|graph| vec![graph]),
-            None => build(1).map(|graph| {
-                let more = (2..=switch.ports).filter_map(|parallel| build(parallel).ok());
-                iter::once(graph).chain(more).collect()
-            }),
-        };
-        graphs = built.map_err(|rule| {
-            let option = if spec.option("topology").is_some() {
-                "topology"
-            } else {
-                "shifts"
-            };
-            spec.refuse(option, rule)
-        })?;
-    } else if let Some(parallel) = parallel {
-        graphs.retain(|graph| graph.parallel == parallel);
-    }
+    let parallel = spec.count("parallel", 1, switch.ports)?;
+    let numbers = parallel.map_or(1..=switch.ports, |number| number..=number);
+    let graphs = match topology {
+        None => Graph::all(switch, demand, numbers),
+        Some(topology) => {
+            let mut graphs = Vec::new();
+            let mut refusal = None;
+            for number in numbers {
+                match Graph::new(&topology, number, switch, demand) {
+                    Ok(graph) => graphs.push(graph),
+                    Err(rule) => refusal = refusal.or(Some(rule)),
+                }
+            }
+            if let (true, Some(rule)) = (graphs.is_empty(), refusal) {
+                let mut options = ["parallel", "topology", "shifts"].into_iter();
+                let option = options.find(|option| spec.option(option).is_some());
+                return Err(spec.refuse(option.unwrap_or("topology"), rule).into());
+            }
+            graphs
+        }
+    };
     let offers = graphs
         .into_iter()
         .map(|graph| offer(problem, switch, graph, on_links));
     let evaluation = Evaluation::new(problem)?;
     evaluation.choose(offers.collect::<Result<_, PlannerError>>()?)
-}
-
-/// Returns the number of parallel circuits that a specification names, or `None`.
-fn parallel(spec: &Spec, switch: &CircuitSwitch) -> Result<Option<u32>, SpecError> {
-    let Some(text) = spec.option("parallel") else {
-        return Ok(None);
-    };
-    let number = whole_number(text).filter(|number| (1..=switch.ports).contains(number));
-    let rule = || format!("must be a whole number from 1 to {}", switch.ports);
-    number
-        .map(Some)
-        .ok_or_else(|| spec.refuse("parallel", rule()))
 }
 
 fn uses_shortest_routes(problem: &PlanningProblem<'_>) -> bool {
@@ -178,7 +165,8 @@ fn candidates<'a>(
     {
         return Ok(Vec::new());
     }
-    let graphs = Graph::all(switch, problem.collective.demand()).into_iter();
+    let demand = problem.collective.demand();
+    let graphs = Graph::all(switch, demand, 1..=switch.ports).into_iter();
     let offers = graphs.map(|graph| offer(problem, switch, graph, None));
     Ok(offers.flatten().collect())
 }

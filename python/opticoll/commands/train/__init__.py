@@ -58,7 +58,12 @@ from opticoll.commands.train.prices import (
 from opticoll.commands.train.text import training_text
 from opticoll.errors import UsageError
 from opticoll.inputs import user_function
-from opticoll.inputs.device import OF_FABRIC, device_on, device_warnings
+from opticoll.inputs.device import (
+    OF_FABRIC,
+    device_on,
+    device_warnings,
+    unlisted_accelerator,
+)
 from opticoll.inputs.fabric_files import need_fabrics
 from opticoll.inputs.settings import Settings, set_settings
 from opticoll.names import DEFAULT_ALGORITHM
@@ -435,7 +440,9 @@ def _checked(
     parameters: Train, fabric: Fabric, settings: Settings, alone: str | None, *, divided: bool
 ) -> _Request:
     """Checks the arguments and the memory of an iteration on a fabric."""
+    unlisted: list[str] = []
     if parameters.profile is None and parameters.throughput is None:
+        unlisted = unlisted_accelerator(fabric, parameters.device)
         parameters = replace(parameters, device=device_on(fabric, parameters.device))
     if divided and (parameters.profile is not None or parameters.model is None):
         raise UsageError(
@@ -460,6 +467,7 @@ def _checked(
     else:
         check_names(parameters.algorithm, fabric.ranks)
     warnings = [] if divided else _warnings(parameters, named, batch, fabric.ranks)
+    warnings += unlisted
     if parameters.model is not None and parameters.device is not None:
         warnings += device_warnings(TrainingModel(parameters.model), parameters.device)
     return _Request(

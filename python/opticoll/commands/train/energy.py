@@ -55,10 +55,10 @@ class Spent(NamedTuple):
     """Energy of one kind of collective, and how often an iteration contains this kind."""
 
     energy: PlanEnergy
-    times: int
+    times: float
 
 
-def spent_by(fabric: Fabric, cost: "CollectiveCost", times: int = 1) -> Spent:
+def spent_by(fabric: Fabric, cost: "CollectiveCost", times: float = 1) -> Spent:
     """Returns the energy of `times` collectives that cost `cost`, on a part of a fabric."""
     counted = 0 if fabric.electrical else cost["reconfigurations"]
     energy = passed_energy(fabric, cost["passed"], cost["time_ps"], counted)

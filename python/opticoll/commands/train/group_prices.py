@@ -11,9 +11,9 @@ On a circuit switch, `reconfigure` selects how often circuits are set up:
 | iteration | the same, but exchanges of experts share those planned for the sum of all exchanges |
 | never | one for the whole iteration: the ports are divided among the kinds of groups |
 
-With the first two values, a collective whose first circuits are not up at the end of the one
-before takes R longer, the time to set up circuits. The collectives of a rank that use the same
-ports run one after another, on every fabric.
+With the first two values, a collective takes R longer, the time to set up circuits, if the circuits
+with which its plan starts are not up. The collectives of a rank that use the same ports run one
+after another, on every fabric.
 """
 
 from __future__ import annotations
@@ -62,18 +62,21 @@ class GroupPrices:
         reconfigure: str | None,
         *,
         united: bool,
+        interleaved: bool,
     ) -> None:
         # United plans have one sender and one receiver for each message, so switches only forward.
         works = united and any(work != "none" for work in fabric.switch_work)
         self._fabric = Fabric(fabric.spec, in_network="none") if works else fabric
         self._training, self._united = training, united
         self._algorithms, self._settings = algorithms, settings
-        self._reconfigure = reconfigure
-        self._for_all: Plan | None = None
+        self._reconfigure, self._interleaved = reconfigure, interleaved
+        self._for_all: str | None = None
         self._plans: list[Plan | None] = []
         self._within: set[str] = set()
         self.shares: list[PortShare] = []
         if reconfigure == "never":
+            # No circuit is set up, so no policy charges anything.
+            self._settings = settings | {"policy": "free"}
             self.shares = divide_ports(fabric, self._kinds(), self._alone)
         self.times_ps: list[int] = []
         self.rows: list[GroupCollectiveRow] = []
@@ -101,9 +104,12 @@ class GroupPrices:
         cost = _core.collective_cost(plan, size, **self._settings_on(part))
         tensor, _, _, data = self._training.groups
         ranks_of_stage = tensor * self._training.context * data
-        # Each rank of a stage sends the messages of its pipeline.
-        ranks = 1 if record["group"] == "pipeline" else part.ranks
-        together = record["count"] * (ranks_of_stage // ranks)
+        # Each rank of a stage sends the messages of its pipeline, and a plan has several of them.
+        ranks, messages = part.ranks, 1
+        if record["group"] == "pipeline":
+            ranks = 1
+            messages = sum(amount > 0 for row in demand or [[1]] for amount in row)
+        together = record["count"] * (ranks_of_stage // ranks) / messages
         self.spent.append(spent_by(part, cost, together))
         if record["group"] not in self._within or not self.simulator:
             self.simulator, self.policy = cost["simulator"], cost["policy"]
@@ -124,18 +130,26 @@ class GroupPrices:
             return self._training.with_times(self.times_ps)
         kinds = [record["group"] for record in self._training.made_of()]
         sets = [self._port_set(kind) for kind in kinds]
-        changes, setup_ps = self._changes()
-        if self.shares:
+        if self.shares or self._reconfigure is None or self.policy is None:
             self.violations += [
-                f"the {kinds[before]} and the {kinds[after]} groups need different circuits"
-                for before, after in changes
-                if sets[before] == sets[after]
+                f"the collectives of the {' and '.join(share.kinds)} groups need other circuits"
+                for share in self.shares
+                if not _core.circuits_agree(
+                    [
+                        plan
+                        for plan, kind in zip(self._plans, kinds, strict=True)
+                        if plan is not None and kind in share.kinds
+                    ]
+                )
             ]
-            changes, setup_ps = [], 0
-        return self._training.with_times(self.times_ps, sets, changes, setup_ps)
+            return self._training.with_times(self.times_ps, sets)
+        setup_ps = _core.uncharged_setup_ps(self._fabric, self.policy)
+        plans = self._plans if setup_ps else []
+        ports = self._fabric.circuit_ports or 1
+        return self._training.with_times(self.times_ps, sets, plans, ports, setup_ps)
 
     def _port_set(self, kind: str) -> int:
-        """Returns the number of the ports that collectives of a kind of group use.
+        """Returns the index of the set of ports that a kind of group uses.
 
         Groups within a server use other ports than groups across servers.
         """
@@ -143,18 +157,6 @@ class GroupPrices:
             if kind in share.kinds:
                 return number
         return int(kind in self._within)
-
-    def _changes(self) -> tuple[list[tuple[int, int]], int]:
-        """Returns the pairs of collectives between which circuits are set up.
-
-        The second value is the time of a setup in picoseconds.
-        """
-        kept = [number for number, plan in enumerate(self._plans) if plan is not None]
-        plans = [plan for plan in self._plans if plan is not None]
-        if self._reconfigure is None or not plans:
-            return [], 0
-        found, setup_ps = _core.changes_between(plans, self._fabric, self.policy or "")
-        return [(kept[before], kept[after]) for before, after in found], setup_ps
 
     def _kinds(self) -> dict[str, tuple[list[list[int]], list[GroupCollectiveRecord]]]:
         """Returns the groups and the collectives of each kind of group that needs circuits."""
@@ -179,9 +181,13 @@ class GroupPrices:
         if record["layer"] is not None:
             return travelling(demand_of(self._training, record))
         if record["group"] == "context" and record["collective"] is None:
-            return shifts(ranks, record["size_bytes"], {1})
+            return ring_messages(ranks, record["size_bytes"], {1})
         if record["group"] == "pipeline" and self._reconfigure == "never":
-            return between_stages(ranks, record["size_bytes"])
+            demand = ring_messages(ranks, record["size_bytes"], {1, ranks - 1})
+            if ranks > 2 and not self._interleaved:
+                # Without interleaving, the last stage sends nothing to the first.
+                demand[0][-1] = demand[-1][0] = 0
+            return demand
         return None
 
     def _plan(
@@ -204,8 +210,22 @@ class GroupPrices:
         if self._reconfigure != "iteration":
             return self._planned(demand, part, algorithm)
         if self._for_all is None:
-            self._for_all = self._planned(self._sum(), part, algorithm)
-        return Plan.from_text(with_demand(self._for_all.to_text(), demand))
+            self._for_all = self._plan_of_sum(part, algorithm)
+        return Plan.from_text(with_demand(self._for_all, demand))
+
+    def _plan_of_sum(self, part: Fabric, algorithm: str) -> str:
+        """Plans the sum of all exchanges of experts; returns the plan's text.
+
+        Each exchange uses all configurations, so a setup counts once for each exchange.
+        """
+        setup_ps = part.option("reconfiguration")
+        records = self._training.made_of()
+        exchanges = sum(record["count"] for record in records if record["layer"] is not None)
+        planned_on = part
+        if isinstance(setup_ps, int):
+            planned_on = Fabric(part.spec, reconfiguration=f"{setup_ps * exchanges}ps")
+        text = self._planned(self._sum(), planned_on, algorithm).to_text()
+        return text.replace(f"fabric {planned_on.spec}\n", f"fabric {part.spec}\n", 1)
 
     def _planned(self, demand: list[list[int]], part: Fabric, algorithm: str) -> Plan:
         # The demand is kept even if all blocks are equal, since `with_demand` replaces it.
@@ -314,7 +334,7 @@ def travelling(demand: list[list[int]]) -> list[list[int]]:
     ]
 
 
-def shifts(ranks: int, size_bytes: int, places: set[int]) -> list[list[int]]:
+def ring_messages(ranks: int, size_bytes: int, places: set[int]) -> list[list[int]]:
     """Returns the demand in which each rank sends `size_bytes` bytes `places` ahead on a ring."""
     return [
         [size_bytes if (target - source) % ranks in places else 0 for target in range(ranks)]
@@ -322,20 +342,12 @@ def shifts(ranks: int, size_bytes: int, places: set[int]) -> list[list[int]]:
     ]
 
 
-def between_stages(ranks: int, size_bytes: int) -> list[list[int]]:
-    """Returns the demand of messages to the next and to the previous stage at the same time."""
-    return [
-        [size_bytes if abs(target - source) == 1 else 0 for target in range(ranks)]
-        for source in range(ranks)
-    ]
-
-
 def are_within_servers(groups: list[list[int]], fabric: Fabric) -> bool:
     """Returns whether each group is within one of several servers of GPUs."""
-    if fabric.family != "gpu_servers":
+    size = fabric.group_size
+    if fabric.family != "gpu_servers" or size is None:
         return False
-    per_server = fabric.ranks // int(fabric.option("boxes") or 1)
-    return all(len({rank // per_server for rank in group}) == 1 for group in groups)
+    return all(len({rank // size for rank in group}) == 1 for group in groups)
 
 
 def size_of(plan: Plan, record: GroupCollectiveRecord) -> int:

@@ -37,7 +37,7 @@ class PortShareRow(Row):
 
     kinds: list[str] = means("Kinds of groups, as in the table of collectives")
     ports: Positive = means("Number of ports of each rank")
-    topology: str = means(
+    circuits: str = means(
         "Graph of the circuits: the option `topology` of `static`, with `shifts` and `parallel`"
     )
 
@@ -147,10 +147,10 @@ class GroupsRow(Row, core="groups"):
     )
     reconfigure: Literal["collective", "iteration", "never"] | None = means(
         "Value of --reconfigure: how often the circuits of a circuit switch are set up",
-        absent="the fabric is not a circuit switch",
+        absent="no circuit switch joins the ranks or the servers",
     )
     setups: Count = means(
-        "Largest number of times that circuits of a rank are set up between two collectives"
+        "Maximum over ranks of the number of setups of circuits from one collective to the next"
     )
     ports: list[PortShareRow] | None = means(
         "Ports of each rank that kinds of groups hold for the whole iteration",

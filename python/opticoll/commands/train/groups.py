@@ -232,15 +232,15 @@ def method_of(parameters: Train, fabric: Fabric, alone: str | None) -> Method:
 
     `alone` is the reason why not all groups are simulated together, or None.
     """
-    joined = fabric.option("outside") if fabric.family == "gpu_servers" else fabric.family
-    switch = (joined or "").startswith("circuit_switch")
+    switch = fabric.circuit_ports is not None
     if parameters.reconfigure is not None and not switch:
         raise UsageError(
-            f"reconfigure: applies to a circuit_switch only, not to {fabric.family}; leave it out"
+            f"reconfigure: there is no circuit_switch in {fabric.family}; leave it out"
         )
     if parameters.reconfigure == "never" and fabric.family == "gpu_servers":
         raise UsageError(
-            "reconfigure never: divides the ports of a circuit_switch without servers; leave it out"
+            "reconfigure never: is not supported on servers joined by a circuit_switch; choose "
+            "collective or iteration"
         )
     reconfigure = parameters.reconfigure or "collective" if switch else None
     contention = "simulated" if alone is None else parameters.contention or "united"
@@ -276,7 +276,11 @@ def carry_out(
         policy = settings.get("policy", fabric.policy)
         return Grouped(iteration, row, iteration.simulator, policy, [], None)
     united = method.contention == "united"
-    prices = GroupPrices(fabric, training, algorithms, settings, method.reconfigure, united=united)
+    prices = GroupPrices(
+        *(fabric, training, algorithms, settings, method.reconfigure),
+        united=united,
+        interleaved=(parameters.chunks or 1) > 1,
+    )
     for number, record in enumerate(records):
         watch.update(
             f"{record['collective'] or 'message'} of {record['group']}", number, len(records)

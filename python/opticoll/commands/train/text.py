@@ -138,8 +138,8 @@ SHARDED = (
 
 RECONFIGURE = {
     "collective": "for each collective",
-    "iteration": "for each collective; once for all exchanges among experts together",
-    "never": "once for the whole iteration",
+    "iteration": "for each collective; one plan for all exchanges among experts",
+    "never": "once, before training",
 }
 """Text that says how often circuits of a circuit switch are planned, by `reconfigure`."""
 
@@ -149,7 +149,7 @@ def _circuits(groups: GroupsRow) -> str:
     text = RECONFIGURE[groups.reconfigure or "collective"]
     if groups.ports is not None:
         held = [
-            f"{plural(share.ports, 'port')} for {' and '.join(share.kinds)} ({share.topology})"
+            f"{plural(share.ports, 'port')} for {' and '.join(share.kinds)} ({share.circuits})"
             for share in groups.ports
         ]
         return f"{text}: {', '.join(held)}"

@@ -70,7 +70,7 @@ const B200: Fitted = Fitted {
     ..H100
 };
 
-/// All devices; the first is the default: the device of most of the measured times.
+/// All devices; the first is the default, which is fitted to layers measured one by one.
 pub const DEVICES: &[DeviceRecord] = &[
     DeviceRecord {
         name: "h100",

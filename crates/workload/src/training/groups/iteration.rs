@@ -36,7 +36,7 @@ opticoll_simulate::totals! {
         pub messages: u64,
         /// Number of bytes sent.
         pub bytes: u64 as "B",
-        /// Largest number of times that circuits of a rank are set up between two collectives.
+        /// Maximum over ranks of the number of setups of circuits from one collective to the next.
         pub setups: u64,
         /// Time of each stage, divided among its causes; the last row is the mean over all ranks.
         pub stages: StageParts,
@@ -137,7 +137,7 @@ impl GroupedTraining {
             simulator: outcome.simulator,
             messages: replayed.messages,
             bytes: replayed.bytes,
-            setups: written.setups,
+            setups: written.setups.iter().copied().max().unwrap_or(0),
             stages: parts(&written, &replayed.timeline, replayed.time),
             chosen: algorithms_of_groups(&written, &outcome.collectives, &ran),
         })

@@ -4,7 +4,7 @@
 //! In a replay, a collective either consists of simulated messages, or takes a given time
 //! ([`Carrier`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::super::experts::ExpertLoads;
 use super::super::operators::VALUE;
@@ -14,6 +14,7 @@ use super::{GroupKind, Groups, Sharding};
 use crate::trace::Trace;
 use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
+use opticoll_simulate::circuit::succession::EndCircuits;
 
 /// Parameters of an iteration with groups of ranks.
 #[derive(Debug, Clone)]
@@ -83,39 +84,31 @@ pub enum Carrier<'a> {
     Times(&'a BTreeMap<GroupCollective, Time>, Option<&'a SharedPorts>),
 }
 
-/// Ports of a circuit switch. The collectives of a rank that use the same ports run one after
-/// another, in the order in which the rank starts them.
+/// Sets of ports of a rank. The collectives of a rank that use the same set run one after another,
+/// in the order in which the rank starts them.
 ///
-/// A collective takes R longer if its first circuits are not among the last circuits of the
-/// previous collective on these ports. R is the time to set up circuits. The messages between
-/// stages have other circuits forward than backward, unless their circuits are always up. The ports
-/// of a rank that receives such a message are set at the same time as the sender's ports, and have
-/// the circuits of the message from then on.
+/// On a circuit switch, a collective takes R longer, the time to set up circuits, if the circuits
+/// with which its plan starts are not up at the rank. A message between stages takes R longer if
+/// its circuit is not up at the sender or not at the receiver.
 #[derive(Debug, Clone)]
 pub struct SharedPorts {
-    /// Number of the ports that each collective uses.
+    /// Index of the set of ports that each collective uses.
     pub set_of: BTreeMap<GroupCollective, usize>,
-    /// Time R to set up circuits; zero if circuits are always up.
+    /// Circuits of the plan of each collective; none if circuits are always up.
+    pub circuits: BTreeMap<GroupCollective, EndCircuits>,
+    /// Number of ports of a rank in each direction.
+    pub ports: usize,
+    /// Time R to set up circuits.
     pub setup: Time,
-    /// Pairs of a collective and the next one between which circuits are set up.
-    pub changes: BTreeSet<(GroupCollective, GroupCollective)>,
 }
 
-impl SharedPorts {
-    /// Returns whether circuits are set up between two uses of the ports of a rank.
-    pub(super) fn change_between(&self, before: PortUse, next: PortUse) -> bool {
-        let turned = before.backward != next.backward && before.collective == next.collective;
-        turned || self.changes.contains(&(before.collective, next.collective))
-    }
-}
-
-/// Use of a rank's ports by a collective.
+/// Message between stages, as its sender or its receiver uses ports.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PortUse {
-    /// The collective or message.
-    pub(super) collective: GroupCollective,
-    /// True for a message to the previous stage.
-    pub(super) backward: bool,
+pub(super) struct MessageUse {
+    /// Event of the sender in which the message is sent; `None` at the receiver.
+    pub(super) event: Option<u32>,
+    /// True if circuits of the rank must be set up before the message.
+    pub(super) sets_up: bool,
 }
 
 /// Trace of an iteration, with the role of each event.
@@ -130,8 +123,8 @@ pub struct GroupedTrace {
     pub(super) sent_after: BTreeMap<(u32, u32, u32), Option<u32>>,
     /// Sizes of the groups in the trace, in which one rank may represent several ranks.
     pub groups: Groups,
-    /// Largest number of times that the ports of a rank are set up between two collectives.
-    pub(super) setups: u64,
+    /// Number of setups of circuits from one collective to the next, indexed by rank.
+    pub(super) setups: Vec<u64>,
 }
 
 /// Purpose of an event in the trace.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::super::TrainingError;
 use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining};
-use super::writer::{Communicators, RankWriter};
+use super::writer::{Communicators, MessageUses, RankWriter};
 use super::{Groups, RankPlace};
 use crate::trace::Trace;
-use opticoll_base::units::gcd;
+use opticoll_base::units::{Time, gcd};
 
 impl GroupedTraining {
     /// Writes the trace of an iteration.
@@ -36,7 +36,7 @@ impl GroupedTraining {
             roles: Vec::new(),
             sent_after: BTreeMap::new(),
             groups,
-            setups: 0,
+            setups: Vec::new(),
         };
         let mut communicators = Communicators::default();
         for number in 0..self.loads.exchanges() {
@@ -57,10 +57,14 @@ impl GroupedTraining {
                 }
             }
         }
+        let mut messages = MessageUses::new();
         for rank in 0..groups.ranks() {
             let mut writer = RankWriter::new(self, groups, rank, carrier, &mut communicators);
             writer.iteration()?;
-            writer.close(&mut written, rank);
+            writer.close(&mut written, rank, &mut messages);
+        }
+        if let Carrier::Times(_, Some(shared)) = carrier {
+            written.set_up_messages(&messages, shared.setup)?;
         }
         written.trace.communicators.extend(communicators.members);
         Ok(written)
@@ -91,5 +95,25 @@ impl GroupedTraining {
             }
         }
         Ok(counts)
+    }
+}
+
+impl GroupedTrace {
+    /// Adds the time `setup` to each message between stages whose circuit is not up at the sender
+    /// or at the receiver.
+    fn set_up_messages(
+        &mut self,
+        messages: &MessageUses,
+        setup: Time,
+    ) -> Result<(), TrainingError> {
+        for (&(sender, _, _), ends) in messages {
+            let event = ends.iter().find_map(|end| end.event);
+            if let (Some(event), true) = (event, ends.iter().any(|end| end.sets_up)) {
+                let event = &mut self.trace.ranks[sender as usize][event as usize];
+                event.compute = Time::from_ps(event.compute).plus(setup)?.ps();
+                self.setups[sender as usize] += 1;
+            }
+        }
+        Ok(())
     }
 }

@@ -37,7 +37,7 @@ use super::super::TrainingError;
 use super::super::buckets::Bucket;
 use super::super::practice::Recompute;
 use super::pipeline::{Pass, one_forward_one_backward};
-use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining, PortUse, Role};
+use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining, MessageUse, Role};
 use super::stages::Stage;
 use super::{GroupKind, Groups, RankPlace, Sharding};
 use crate::program::Call;
@@ -45,11 +45,15 @@ use crate::trace::Event;
 use exchange::stream;
 use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
+use opticoll_simulate::circuit::succession::{Direction, RankPorts};
 
 /// Index of the device among the processors of a rank. [`exchange`] has the indices of the streams.
 const DEVICE: u8 = 0;
 /// Index of a processor that never works, for events that only wait.
 const WAITS: u8 = 1;
+
+/// Uses of ports at both ends of each message between stages, indexed by (sender, receiver, tag).
+pub(super) type MessageUses = BTreeMap<(u32, u32, u32), Vec<MessageUse>>;
 
 /// Communicators, one for each group of ranks.
 #[derive(Default)]
@@ -87,10 +91,14 @@ pub(super) struct RankWriter<'a> {
     roles: Vec<Role>,
     /// Index of the latest event of the device.
     device: Option<u32>,
-    /// Latest use of each set of the rank's ports, and the index of its event.
-    ports: BTreeMap<usize, (PortUse, Option<u32>)>,
-    /// Number of times that circuits are set up between two collectives.
+    /// Index of the event of the latest collective on each set of the rank's ports.
+    latest: BTreeMap<usize, u32>,
+    /// Circuits of each set of the rank's ports in each direction.
+    ports: BTreeMap<(usize, Direction), RankPorts>,
+    /// Number of setups of circuits from one collective to the next.
     setups: u64,
+    /// Uses of ports by messages between stages.
+    messages: Vec<((u32, u32, u32), MessageUse)>,
     /// Index of the event of the latest collective among replicas.
     replicas: Option<u32>,
     /// Indices of the events that gathered parameters, in order.
@@ -126,8 +134,10 @@ impl<'a> RankWriter<'a> {
             after: Vec::new(),
             roles: Vec::new(),
             device: None,
+            latest: BTreeMap::new(),
             ports: BTreeMap::new(),
             setups: 0,
+            messages: Vec::new(),
             replicas: None,
             gathered: Vec::new(),
             sent_after: Vec::new(),
@@ -137,12 +147,15 @@ impl<'a> RankWriter<'a> {
         }
     }
 
-    pub(super) fn close(self, written: &mut GroupedTrace, rank: u32) {
+    pub(super) fn close(self, written: &mut GroupedTrace, rank: u32, messages: &mut MessageUses) {
+        for (message, end) in self.messages {
+            messages.entry(message).or_default().push(end);
+        }
         written.trace.ranks[rank as usize] = self.events;
         written.trace.after.push(self.after);
         written.roles.push(self.roles);
         written.sent_after.extend(self.sent_after);
-        written.setups = written.setups.max(self.setups);
+        written.setups.push(self.setups);
     }
 
     fn push(
@@ -403,17 +416,14 @@ impl<'a> RankWriter<'a> {
         (2 * number + u64::from(pass.backward)) as u32
     }
 
-    /// Returns the message to the stage after a pass.
-    fn message(&self, pass: Pass) -> PortUse {
-        PortUse {
-            collective: GroupCollective {
-                group: GroupKind::Pipeline,
-                kind: None,
-                ranks: 2,
-                bytes: self.share_of_tokens(),
-                uneven: None,
-            },
-            backward: pass.backward,
+    /// Returns the message between stages.
+    fn message(&self) -> GroupCollective {
+        GroupCollective {
+            group: GroupKind::Pipeline,
+            kind: None,
+            ranks: 2,
+            bytes: self.share_of_tokens(),
+            uneven: None,
         }
     }
 
@@ -433,11 +443,13 @@ impl<'a> RankWriter<'a> {
         let arrival = self.push(event, [], Role::Arrival { peer, tag });
         let role = Role::Stage { arrival };
         self.push_on_device(work(Time::ZERO, WAITS), Some(arrival), role);
-        let message = self.message(pass);
-        if let Carrier::Times(_, Some(shared)) = self.carrier {
-            let ports = self.ports.entry(shared.set_of[&message.collective]);
-            ports.or_insert((message, None)).0 = message;
-        }
+        let rank = self.groups.rank(self.place);
+        let sets_up = self.pass_message(peer, Direction::In);
+        let end = MessageUse {
+            event: None,
+            sets_up,
+        };
+        self.messages.push(((peer, rank, tag), end));
         Ok(())
     }
 
@@ -445,18 +457,22 @@ impl<'a> RankWriter<'a> {
         let Some((peer, tag)) = self.neighbour(pass, true) else {
             return Ok(());
         };
-        let message = self.message(pass);
-        let collective = message.collective;
+        let collective = self.message();
         *self.counts.entry(collective).or_default() += 1;
         let mut before = self.device;
+        let rank = self.groups.rank(self.place);
         if let Some(time) = self.time(&collective)? {
-            let (free, setup) = self.take_ports(message, time);
-            let event = work(time.plus(setup)?, stream(GroupKind::Pipeline));
+            let free = self.latest_on_ports(&collective);
+            let event = work(time, stream(GroupKind::Pipeline));
             let event = self.push(event, [before, free], Role::Nothing);
-            self.hold_ports(message, time, event);
+            self.hold_ports(&collective, time, event);
+            let end = MessageUse {
+                event: Some(event),
+                sets_up: self.pass_message(peer, Direction::Out),
+            };
+            self.messages.push(((rank, peer, tag), end));
             before = Some(event);
         }
-        let rank = self.groups.rank(self.place);
         self.sent_after.push(((rank, peer, tag), self.device));
         let event = Event {
             bytes: collective.bytes,

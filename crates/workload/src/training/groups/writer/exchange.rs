@@ -4,13 +4,14 @@
 use std::ops::Range;
 
 use super::super::super::TrainingError;
-use super::super::program::{Carrier, GroupCollective, PortUse, Role};
+use super::super::program::{Carrier, GroupCollective, Role};
 use super::super::{GroupKind, RankPlace};
 use super::{RankWriter, WAITS, work};
 use crate::program::Call;
 use crate::trace::Event;
 use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
+use opticoll_simulate::circuit::succession::{Direction, RankCircuits};
 
 /// Exchange that has started.
 pub(super) struct Exchange {
@@ -67,11 +68,8 @@ impl RankWriter<'_> {
         let before = [self.device, besides];
         match (self.time(&collective)?, collective.kind) {
             (Some(time), _) => {
-                let used = PortUse {
-                    collective,
-                    backward: false,
-                };
-                let (free, setup) = self.take_ports(used, time);
+                let free = self.latest_on_ports(&collective);
+                let setup = self.pass_collective(&collective, time);
                 let before = [self.device, besides, free];
                 let barrier = self.barrier(collective.group, processor);
                 let before = match barrier {
@@ -79,7 +77,7 @@ impl RankWriter<'_> {
                     None => before,
                 };
                 let event = self.push(work(time.plus(setup)?, processor), before, role);
-                self.hold_ports(used, time, event);
+                self.hold_ports(&collective, time, event);
             }
             (None, Some(_)) => {
                 let event = self.event(&collective, processor);
@@ -94,33 +92,68 @@ impl RankWriter<'_> {
         })
     }
 
-    /// Returns the event that ends the latest use of the rank's ports, and the time to set up
-    /// circuits for the next use, which takes `time`. Returns no event and no time if ports are not
-    /// shared or nothing is sent.
-    pub(super) fn take_ports(&mut self, next: PortUse, time: Time) -> (Option<u32>, Time) {
-        let Carrier::Times(_, Some(shared)) = self.carrier else {
-            return (None, Time::ZERO);
+    /// Returns the event that ends the latest collective on the ports of a collective, if ports are
+    /// shared.
+    pub(super) fn latest_on_ports(&self, next: &GroupCollective) -> Option<u32> {
+        let Carrier::Times(_, shared) = self.carrier else {
+            return None;
         };
-        let latest = self.ports.get(&shared.set_of[&next.collective]);
-        let Some(&(before, event)) = latest.filter(|_| time > Time::ZERO) else {
-            return (None, Time::ZERO);
-        };
-        if shared.setup == Time::ZERO || !shared.change_between(before, next) {
-            return (event, Time::ZERO);
-        }
-        self.setups += 1;
-        (event, shared.setup)
+        self.latest.get(&shared?.set_of[next]).copied()
     }
 
-    /// Notes that the rank's ports are in use until the event `last`, unless nothing is sent.
-    pub(super) fn hold_ports(&mut self, used: PortUse, time: Time, last: u32) {
-        let Carrier::Times(_, Some(shared)) = self.carrier else {
-            return;
-        };
-        if time > Time::ZERO {
-            let ports = shared.set_of[&used.collective];
-            self.ports.insert(ports, (used, Some(last)));
+    /// Notes that the ports of a collective are in use until the event `last`, unless nothing is
+    /// sent.
+    pub(super) fn hold_ports(&mut self, used: &GroupCollective, time: Time, last: u32) {
+        if let (Carrier::Times(_, Some(shared)), true) = (self.carrier, time > Time::ZERO) {
+            self.latest.insert(shared.set_of[used], last);
         }
+    }
+
+    /// Returns the time to set up circuits before a collective, and notes the circuits that it
+    /// leaves.
+    fn pass_collective(&mut self, collective: &GroupCollective, time: Time) -> Time {
+        let Carrier::Times(_, Some(shared)) = self.carrier else {
+            return Time::ZERO;
+        };
+        let Some(circuits) = shared.circuits.get(collective) else {
+            return Time::ZERO;
+        };
+        let rank = self.training.groups.rank(self.place);
+        let set = shared.set_of[collective];
+        let mut sets_up = false;
+        for direction in [Direction::Out, Direction::In] {
+            if let Some(next) = circuits.rank_circuits(rank, direction) {
+                let ports = self.ports.entry((set, direction)).or_default();
+                sets_up |= ports.pass(next, shared.ports);
+            }
+        }
+        self.setups += u64::from(sets_up);
+        match sets_up && time > Time::ZERO {
+            true => shared.setup,
+            false => Time::ZERO,
+        }
+    }
+
+    /// Returns whether circuits of the rank must be set up before a message between stages, and
+    /// notes the circuits of the message. `peer` is the rank at the other end.
+    pub(super) fn pass_message(&mut self, peer: u32, direction: Direction) -> bool {
+        let Carrier::Times(_, Some(shared)) = self.carrier else {
+            return false;
+        };
+        let message = self.message();
+        let Some(circuits) = shared.circuits.get(&message) else {
+            return false;
+        };
+        // Plans name the ranks of the fabric, of which the trace may have a part.
+        let peer = self.training.groups.rank(self.groups.place(peer));
+        let peers = vec![peer; circuits.max_ports()];
+        let next = RankCircuits {
+            first: peers.clone(),
+            ports: peers.len(),
+            last: peers,
+        };
+        let ports = self.ports.entry((shared.set_of[&message], direction));
+        ports.or_default().pass(&next, shared.ports)
     }
 
     /// Writes the device's wait for the end of an exchange.
