@@ -416,6 +416,10 @@ class Fabric:
     ('wdm_ring', 16, False)
     >>> ring.accelerator, opticoll.Fabric("dgx_h100").accelerator
     (None, 'h100')
+    >>> opticoll.Fabric("circuit_switch:ranks=4,ports=2").circuit_ports
+    2
+    >>> opticoll.Fabric("dgx_h100:boxes=2").group_size
+    8
     >>> ring.simulator, ring.policy, ring.injection_bandwidth
     ('circuit', 'every_step', 100000000000)
     >>> ring.words.split(", ")[:3]
@@ -479,8 +483,8 @@ class Fabric:
         """
     @property
     def circuit_ports(self) -> int | None:
-        """The number of ports of a rank on the `circuit_switch` that joins the ranks, or of a server on
-        the one that joins servers; None without such a switch.
+        """The number of ports of a rank on the `circuit_switch` that joins the ranks, or of a server
+        on the one that joins servers; None without such a switch.
         """
     @property
     def drawing(self) -> Drawing:
@@ -887,8 +891,8 @@ class GroupedTraining:
         `port_sets` has, for each collective, the index of its set of ports. The collectives of a
         rank with the same set run one after another. With None, collectives of different kinds of
         groups do not wait for each other. `plans` are the plans of the collectives on a circuit
-        switch with `ports` ports of a rank. If the circuits with which a plan starts are not up, its
-        collective takes `setup_ps` picoseconds longer.
+        switch with `ports` ports of a rank. If the circuits with which a plan starts are not up,
+        its collective takes `setup_ps` picoseconds longer.
         """
 
 @final
@@ -3153,8 +3157,8 @@ def time_bounds(
     """
 
 def uncharged_setup_ps(fabric: Fabric, policy: str) -> int:
-    """Returns the picoseconds of a setup of circuits between two plans; 0 if `policy` charges no setup,
-    or if the time of each plan contains its first setup.
+    """Returns the picoseconds of a setup of circuits between two plans; 0 if `policy` charges no
+    setup, or if the time of each plan contains its first setup.
     """
 
 def unite(

@@ -49,6 +49,10 @@ use crate::interrupt;
 /// ('wdm_ring', 16, False)
 /// >>> ring.accelerator, opticoll.Fabric("dgx_h100").accelerator
 /// (None, 'h100')
+/// >>> opticoll.Fabric("circuit_switch:ranks=4,ports=2").circuit_ports
+/// 2
+/// >>> opticoll.Fabric("dgx_h100:boxes=2").group_size
+/// 8
 /// >>> ring.simulator, ring.policy, ring.injection_bandwidth
 /// ('circuit', 'every_step', 100000000000)
 /// >>> ring.words.split(", ")[:3]

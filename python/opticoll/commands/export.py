@@ -18,10 +18,11 @@ from opticoll.formats.atomic import check_writable
 from opticoll.formats.network_graph import has_fibre_links
 from opticoll.formats.selection_dialects import DIALECTS
 from opticoll.formats.selection_table import table
-from opticoll.inputs.demands import size_of
+from opticoll.inputs.demands import DEFAULT_SIZE, size_of
 from opticoll.inputs.fabric_files import to_fabric
 from opticoll.inputs.plan_cache import verify_once
 from opticoll.inputs.settings import set_settings
+from opticoll.inputs.values import to_bytes
 from opticoll.names import canonical, known_names
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import human_time, plural
@@ -30,6 +31,9 @@ from opticoll.outputs.units import Bytes, Count, Positive
 from opticoll.outputs.verification import SizedHead, algorithm_name, head
 from opticoll.outputs.watch import Watch
 from opticoll.report.rows_file import read as read_rows
+
+MAX_PACKET_BYTES = 64 << 10
+"""Size up to which a plan of MSCCL++ has packets by default, as in the core."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +111,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[AnyRow]:
         steering = set_settings({**steering, "protocol": None})
     check_planned(parameters.source, None if form.sized else parameters.size, steering)
     if form.name == "mscclpp" and "protocol" not in parameters.settings:
-        parameters = _with_simple_protocol(parameters)
+        parameters = _with_protocol(parameters)
     plan = _expressible(parameters, form, path, watch)
     if form.name == "mscclpp":
         watch.notes += _servers_of(plan.fabric)
@@ -156,11 +160,17 @@ def _expressible(parameters: Parameters, form: Format, path: Path, watch: Watch)
     return other
 
 
-def _with_simple_protocol(parameters: Parameters) -> Parameters:
-    """Returns parameters with which `auto` times the protocol that is written by default."""
+def _with_protocol(parameters: Parameters) -> Parameters:
+    """Returns parameters with which `auto` times the protocol that is written by default.
+
+    Packets (LL) are written for small sizes on one server, for which NCCL also has LL.
+    """
     if parameters.fabric is None or names_file(parameters.source):
         return parameters
-    if to_fabric(parameters.fabric).option("library") is None:
+    fabric = to_fabric(parameters.fabric)
+    size_bytes = to_bytes(parameters.size or DEFAULT_SIZE)
+    small = fabric.group_size == fabric.ranks and size_bytes <= MAX_PACKET_BYTES
+    if small or fabric.option("library") is None:
         return parameters
     return replace(parameters, method=replace(parameters.method, protocol="simple"))
 
