@@ -1,7 +1,7 @@
 //! The fluid simulator against SimGrid, against theory, and against a slow reference simulator.
 
 #[allow(unreachable_pub)]
-mod networks;
+pub(crate) mod networks;
 mod plans;
 mod properties;
 mod reference;

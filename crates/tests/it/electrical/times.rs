@@ -13,6 +13,7 @@ use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
+use crate::fluid::networks::spelled;
 use crate::rows;
 use serde_json::Value;
 
@@ -27,39 +28,6 @@ fn seconds(plan: &Plan, bytes: u64, start: StartRule, options: FlowOptions) -> f
     let outcome = simulate::run(plan, Bytes::new(bytes), &method).unwrap();
     assert_eq!(outcome.simulator, "fluid");
     outcome.time.seconds()
-}
-
-/// Returns the specification of a platform of the reference, whose parameters are as written there.
-pub(crate) fn spelled(
-    name: &str,
-    ranks: u64,
-    parameters: Option<&str>,
-    latency: &str,
-) -> Option<String> {
-    Some(match name {
-        "star" => format!("crossbar:ranks={ranks},rate=12.5GB/s,latency={latency}"),
-        "fat_tree" => {
-            let parts: Vec<String> = parameters?
-                .split(';')
-                .map(|x| x.replace(',', "x"))
-                .collect();
-            let (down, up, links) = (&parts[1], &parts[2], &parts[3]);
-            format!("fat_tree:down={down},up={up},links={links},rate=12.5GB/s,latency={latency}")
-        }
-        "dragonfly" => {
-            let numbers: Vec<&str> = parameters?.split([';', ',']).collect();
-            let [groups, blue, "1", _, routers, "1", hosts] = numbers[..] else {
-                panic!("{numbers:?}");
-            };
-            let global = blue.parse::<u64>().unwrap() * 100;
-            format!(
-                "dragonfly:terminals_per_router={hosts},routers_per_group={routers},\
-                 groups={groups},arrangement=simgrid,rate=12.5GB/s,global_rate={global}Gb/s,\
-                 latency={latency}"
-            )
-        }
-        _ => return None,
-    })
 }
 
 /// Collectives of the reference, with their kind and algorithm here, and the divisor of a size.

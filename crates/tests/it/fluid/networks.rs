@@ -6,8 +6,6 @@ use opticoll::network::{Link, Network, Sharing, Wiring};
 use opticoll::simulate::fluid::{StepFlow, Steps};
 use opticoll::units::{Rate, Time, UnitError};
 
-use crate::electrical::times::spelled;
-
 /// 12.5 GB/s.
 const LINK_BITS_PER_SECOND: u64 = 100_000_000_000;
 
@@ -18,6 +16,34 @@ pub fn link(times: u64, latency: Time) -> Link {
         latency,
         sharing: Sharing::Shared,
     }
+}
+
+/// Returns the specification of a platform of the reference, whose parameters are as written there.
+pub fn spelled(name: &str, ranks: u64, parameters: Option<&str>, latency: &str) -> Option<String> {
+    Some(match name {
+        "star" => format!("crossbar:ranks={ranks},rate=12.5GB/s,latency={latency}"),
+        "fat_tree" => {
+            let parts: Vec<String> = parameters?
+                .split(';')
+                .map(|x| x.replace(',', "x"))
+                .collect();
+            let (down, up, links) = (&parts[1], &parts[2], &parts[3]);
+            format!("fat_tree:down={down},up={up},links={links},rate=12.5GB/s,latency={latency}")
+        }
+        "dragonfly" => {
+            let numbers: Vec<&str> = parameters?.split([';', ',']).collect();
+            let [groups, blue, "1", _, routers, "1", hosts] = numbers[..] else {
+                panic!("{numbers:?}");
+            };
+            let global = blue.parse::<u64>().unwrap() * 100;
+            format!(
+                "dragonfly:terminals_per_router={hosts},routers_per_group={routers},\
+                 groups={groups},arrangement=simgrid,rate=12.5GB/s,global_rate={global}Gb/s,\
+                 latency={latency}"
+            )
+        }
+        _ => return None,
+    })
 }
 
 /// Returns a platform by its name in the reference; `parameters` are as written there.
