@@ -10,6 +10,7 @@ import pytest
 
 import opticoll
 from opticoll import Program
+from opticoll.execution.elements import TYPES
 from opticoll.names import known_names
 from support import ALL_CASES, Run
 
@@ -66,6 +67,27 @@ def test_the_fastest_plan_that_fits_is_exported(run: Run, tmp_path: Path) -> Non
     fitting = [time for time in times.values() if time is not None]
     assert len(fitting) > 2
     assert time_of(chosen) == min(fitting)
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+def test_plans_run_with_every_type(run: Run, tmp_path: Path, element_type: str) -> None:
+    path = tmp_path / "ring.mscclpp.json"
+    asked = ("all_reduce", "--fabric", "crossbar:ranks=4", "--size", "4KiB", "--algorithm", "ring")
+    finished = run("export", *asked, "--output", path)
+    assert "4 ranks are written as GPUs of one server" in finished.err
+    for operator in ("sum", "avg", "max"):
+        done = run("run", path, "--size", "4KiB", "--type", element_type, "--op", operator)
+        assert done.code == 0, done.err
+        assert "every byte equals the definition" in done.out
+
+
+def test_servers_of_different_sizes_are_refused(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "uneven.mscclpp.json"
+    asked = ("all_reduce", "--fabric", "dgx_h100:boxes=2,members=0-11", "--size", "1MiB")
+    finished = run("export", *asked, "--output", path)
+    assert finished.code == 2
+    assert "servers with equal numbers of GPUs" in finished.err
+    assert not path.exists()
 
 
 def test_what_is_named_is_not_replaced(run: Run, tmp_path: Path) -> None:

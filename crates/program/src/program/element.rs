@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use half::{bf16, f16};
+
 use super::ProgramError;
 use opticoll_base::names::{suggest, terminal_text};
 
@@ -20,6 +22,10 @@ pub enum ElementType {
     Int64,
     /// Unsigned integer of 64 bits.
     Uint64,
+    /// Upper half of a floating-point number of 32 bits.
+    Bfloat16,
+    /// Floating-point number of 16 bits.
+    Float16,
     /// Floating-point number of 32 bits.
     Float32,
     /// Floating-point number of 64 bits.
@@ -79,13 +85,15 @@ macro_rules! whole {
 
 impl ElementType {
     /// All types with their names.
-    pub const ALL: [(ElementType, &'static str); 8] = [
+    pub const ALL: [(ElementType, &'static str); 10] = [
         (ElementType::Int8, "int8"),
         (ElementType::Uint8, "uint8"),
         (ElementType::Int32, "int32"),
         (ElementType::Uint32, "uint32"),
         (ElementType::Int64, "int64"),
         (ElementType::Uint64, "uint64"),
+        (ElementType::Bfloat16, "bfloat16"),
+        (ElementType::Float16, "float16"),
         (ElementType::Float32, "float32"),
         (ElementType::Float64, "float64"),
     ];
@@ -94,6 +102,7 @@ impl ElementType {
     pub const fn bytes(self) -> usize {
         match self {
             ElementType::Int8 | ElementType::Uint8 => 1,
+            ElementType::Bfloat16 | ElementType::Float16 => 2,
             ElementType::Int32 | ElementType::Uint32 | ElementType::Float32 => 4,
             ElementType::Int64 | ElementType::Uint64 | ElementType::Float64 => 8,
         }
@@ -109,6 +118,12 @@ impl ElementType {
             ElementType::Uint32 => whole!(u32, operator, into, from),
             ElementType::Int64 => whole!(i64, operator, into, from),
             ElementType::Uint64 => whole!(u64, operator, into, from),
+            ElementType::Bfloat16 => {
+                combine!(bf16, operator, into, from, |a, b| a + b, |a, b| a * b);
+            }
+            ElementType::Float16 => {
+                combine!(f16, operator, into, from, |a, b| a + b, |a, b| a * b);
+            }
             ElementType::Float32 => {
                 combine!(f32, operator, into, from, |a, b| a + b, |a, b| a * b);
             }
