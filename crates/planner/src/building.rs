@@ -11,7 +11,8 @@ use opticoll_plan::schedule::{Claims, Schedule};
 pub(crate) const MAX_PARTS: u32 = 4096;
 
 /// Maximum number of transfers of the plans that a planner builds and simulates in a search of its
-/// own: about two seconds at 1,000,000 transfers per second.
+/// own: about two seconds at 1,000,000 transfers per second. Half of it is the number from which a
+/// single plan counts as large.
 pub(crate) const SEARCHED_TRANSFERS: u64 = 1 << 21;
 
 /// Number of plans that a planner tries for a part of its own plan, such as a phase, a rail or the
